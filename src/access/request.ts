@@ -40,7 +40,7 @@ export interface AccessRequest extends Target {
 }
 
 export type IncomingProtocol = 'rtmp' | 'srt' | 'webrtc' | 'mpegts';
-export type OutgoingProtocol = 'webrtc' | 'llhls' | 'hlsv3' | 'thumbnail' | 'srt' | 'ovt';
+export type OutgoingProtocol = 'webrtc' | 'llhls' | 'hlsv3' | 'playback' | 'thumbnail' | 'srt' | 'ovt';
 
 export interface PublishRequest<P extends IncomingProtocol = IncomingProtocol> extends AccessRequest {
   readonly direction: 'incoming';
@@ -65,6 +65,7 @@ export const PROTOCOL_NAMES: Readonly<Record<AccessRequest['protocol'], string>>
   mpegts: 'MPEG-TS',
   llhls: 'LL-HLS',
   hlsv3: 'HLS',
+  playback: 'playback',
   thumbnail: 'thumbnail',
   ovt: 'OVT',
 };

@@ -169,7 +169,7 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'SignedPolicy/Algorithm': 'Hash of the HMAC: OvenMediaEngine uses `sha1`.',
   Enables: 'For whom it counts.',
   'Enables/Providers': 'Comma list: `rtmp`, `webrtc`, `srt`.',
-  'Enables/Publishers': 'Comma list: `webrtc`, `llhls`, `hlsv3`, `thumbnail`, `srt`, `ovt`.',
+  'Enables/Publishers': 'Comma list: `webrtc`, `llhls`, `hlsv3`, `playback`, `thumbnail`, `srt`, `ovt`.',
   'VirtualHost/AdmissionWebhooks': "An operator's server is asked about each client.",
   'AdmissionWebhooks/ControlServerUrl': 'Where to ask; of several, with commas between them, the first that answers.',
   'AdmissionWebhooks/Timeout':
@@ -317,6 +317,8 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
     'HLS: playlists of type EVENT, from which nothing leaves. The stream has to end, or `:concludeHlsLive` to be called, before `MaxDuration`.',
   'DVR/MinFreeSpace':
     'Bytes that stay free on the disk, by default 1G: with less, older segments leave early, and a playlist of type EVENT ends.',
+  'Publishers/Playback': 'Finished recordings, on the ports of LL-HLS and HLS ([how](playback.md)).',
+  'Playback/CrossDomains': 'Pages of other domains that may play, by default those of `LLHLS`, or else of `HLS`.',
   '*/CacheControl': '`Cache-Control: max-age` in seconds; 0: `no-cache, no-store`; -1: no header.',
   'CacheControl/MasterPlaylistMaxAge': 'Of master playlists.',
   'CacheControl/ChunklistMaxAge': 'Of chunklists. Absent: 0, with OriginMode 1.',

@@ -1,7 +1,17 @@
 import { Histogram } from '../lib/histogram.ts';
 
 /** Kinds under which statistics count connections of viewers. */
-export const PUBLISHER_KINDS = ['file', 'hlsv3', 'llhls', 'ovt', 'push', 'srt', 'thumbnail', 'webrtc'] as const;
+export const PUBLISHER_KINDS = [
+  'file',
+  'hlsv3',
+  'llhls',
+  'ovt',
+  'playback',
+  'push',
+  'srt',
+  'thumbnail',
+  'webrtc',
+] as const;
 export type PublisherKind = (typeof PUBLISHER_KINDS)[number];
 
 /** Kinds under which statistics count connections of sources. */

@@ -28,15 +28,19 @@ export class OtherNodes {
     return this.#cluster.self;
   }
 
+  /** The other nodes that are alive. */
+  get present(): readonly NodeIdentity[] {
+    const { self } = this.#cluster;
+    return this.#cluster.nodes().filter(({ id, state }) => id !== self.id && state !== 'lost');
+  }
+
   /** Calls every node that is alive. Never rejects for a missing answer. */
   ask<Q extends TSchema, A extends TSchema>(
     call: PeerCall<Q, A>,
     request: Static<Q>,
     timeoutMs = TIMEOUT_MS,
   ): Promise<Reply<Static<A>>[]> {
-    const { self } = this.#cluster;
-    const others = this.#cluster.nodes().filter(({ id, state }) => id !== self.id && state !== 'lost');
-    return Promise.all(others.map((node) => this.askOne(node, call, request, timeoutMs)));
+    return Promise.all(this.present.map((node) => this.askOne(node, call, request, timeoutMs)));
   }
 
   /** Calls one node. Never rejects for a missing answer. */

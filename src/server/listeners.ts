@@ -8,6 +8,7 @@ import type { Closable } from './closable.ts';
 import type { ClusterServices } from './cluster.ts';
 import type { OnDumped } from '../publishers/hls/local/own-streams.ts';
 import type { PlaylistPublisher } from '../publishers/hls/publisher.ts';
+import type { Recordings } from '../recording/finished/recordings.ts';
 import type { ThumbnailPublisher } from '../publishers/thumbnail/index.ts';
 import type { Addresses, PortPair } from './addresses.ts';
 import type { StreamServices } from './streams.ts';
@@ -25,6 +26,8 @@ export interface ListenerContext {
   /** Certificates of the virtual hosts. */
   readonly certificates: CertificateStore;
   readonly onDumped: OnDumped;
+  /** Finished files of this node. */
+  readonly recordings: Recordings;
   readonly log: Logger;
   /** undefined where WebRTC is off. */
   readonly webrtc: WebrtcMedia | undefined;

@@ -19,7 +19,6 @@ import type { Queues } from '../stats/queues.ts';
 import { SharedStatistics } from '../stats/shared-statistics.ts';
 import { portsOf, type PortPair } from './addresses.ts';
 import type { CodecInventory } from '../transcode/codecs.ts';
-import type { Recordings } from '../recording/finished/recordings.ts';
 import type { Records } from '../recording/records.ts';
 import type { Version } from '../version.ts';
 
@@ -27,7 +26,6 @@ export interface ApiContext extends Omit<ListenerContext, 'webrtc' | 'admission'
   readonly work: TaskServices;
   readonly codecs: CodecInventory;
   readonly records: Records;
-  readonly recordings: Recordings;
   readonly queues: Queues;
   readonly playlists: readonly PlaylistPublisher[];
   /** undefined where thumbnails are off. */

@@ -14,6 +14,7 @@ import { SrtPublisher } from '../publishers/srt/index.ts';
 import { ThumbnailPublisher } from '../publishers/thumbnail/index.ts';
 import { WebrtcPublisher } from '../publishers/webrtc/index.ts';
 import { whereSrtIs } from './srt.ts';
+import { PlaybackPublisher } from '../playback/index.ts';
 import { portsOf } from './addresses.ts';
 
 /** Publishers in the order in which they open. */
@@ -23,6 +24,7 @@ export const PUBLISHERS: readonly OpenListeners[] = [
   openHls,
   openWebrtc,
   openThumbnail,
+  openPlayback,
   openOvt,
   openSrt,
 ];
@@ -117,6 +119,36 @@ async function* openThumbnail({
     thumbnails: publisher,
     http: { ports: portsOf(thumbnail), routes: publisher.routes, serves: 'thumbnail' },
   };
+}
+
+async function* openPlayback({
+  config,
+  registry,
+  nodes,
+  admission,
+  recordings,
+  log,
+}: ListenerContext): AsyncIterable<Listener> {
+  const { publishers } = config.bind;
+  const isOn = publishers.llhls !== undefined && config.modules.llhls.enable;
+  const ports = [isOn ? publishers.llhls : undefined, publishers.hls].flatMap((bind) => (bind ? portsOf(bind) : []));
+  if (ports.length === 0) return;
+  const publisher = new PlaybackPublisher({
+    registry,
+    access: admission.access,
+    recordings,
+    others: config.cluster === undefined ? undefined : nodes.others,
+    calls: nodes.calls,
+    crossDomains: config.defaults.crossDomains,
+    log,
+  });
+  const { routes } = publisher;
+  const component = { close: () => {} };
+  // a port that both share has them once
+  const taken = new Set<number | undefined>();
+  const free = (port: number | undefined) => (taken.has(port) ? undefined : (taken.add(port), port));
+  for (const { port, tlsPort } of ports)
+    yield { component, http: { ports: { port: free(port), tlsPort: free(tlsPort) }, routes } };
 }
 
 async function* openOvt({ config, registry, admission: { access }, log }: ListenerContext): AsyncIterable<Listener> {

@@ -167,6 +167,7 @@ export class Server {
       certificates: this.#certificates,
       webrtc,
       onDumped: work.onDumped,
+      recordings: work.recordings,
       log,
     };
     const ports = new PortTable();
@@ -188,7 +189,6 @@ export class Server {
       ...metrics,
       codecs: inventory,
       records: work.records,
-      recordings: work.recordings,
       queues,
       playlists: this.#playlists,
       thumbnails: this.#thumbnails,

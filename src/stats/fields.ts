@@ -1,6 +1,6 @@
-import Type, { type TInteger } from 'typebox';
+import Type, { type Static, type TInteger } from 'typebox';
 import { PROVIDER_KINDS, PUBLISHER_KINDS, type ProviderKind, type PublisherKind } from '../core/counters.ts';
-import type { Moved } from './counted.ts';
+import type { Counted, Moved } from './counted.ts';
 import { localTime } from '../lib/local-time.ts';
 
 /** Fields of incoming bytes; throughputs as docs/compatibility.md#statistics defines them. */
@@ -26,9 +26,19 @@ export const VIEWERS = {
   totalConnections: Type.Integer(),
 };
 
-export const PublisherConnections = Type.Object(integers<PublisherKind>(PUBLISHER_KINDS), {
-  description: 'current viewers, by publisher',
+const { playback, ...always } = integers<PublisherKind>(PUBLISHER_KINDS);
+export const PublisherConnections = Type.Object(alphabetical({ ...always, playback: Type.Optional(playback) }), {
+  description: 'current viewers, by publisher; `playback` where an application has that module',
 });
+
+/** @param hasPlayback whether an application that is counted has Playback: other answers have the keys of OvenMediaEngine alone */
+export function shownConnections(
+  { playback: played, ...others }: Counted['publishers'],
+  hasPlayback: boolean,
+): Static<typeof PublisherConnections> {
+  return hasPlayback ? alphabetical({ ...others, playback: played }) : others;
+}
+
 export const ProviderConnections = Type.Object(integers<ProviderKind>(PROVIDER_KINDS), {
   description: 'current sources, by provider',
 });

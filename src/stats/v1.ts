@@ -1,6 +1,15 @@
 import Type, { type Static } from 'typebox';
 import type { Counted } from './counted.ts';
-import { alphabetical, PublisherConnections, RECEIVED, received, SENT, sent, VIEWERS } from './fields.ts';
+import {
+  alphabetical,
+  PublisherConnections,
+  RECEIVED,
+  received,
+  SENT,
+  sent,
+  shownConnections,
+  VIEWERS,
+} from './fields.ts';
 import { localTime } from '../lib/local-time.ts';
 
 export const StatisticsV1 = Type.Object(
@@ -14,12 +23,15 @@ export const StatisticsV1 = Type.Object(
   }),
 );
 
-/** Shows the counters of a stream, application, virtual host or server in the v1 form. */
-export function statisticsV1(counters: Counted): Static<typeof StatisticsV1> {
+/**
+ * Shows the counters of a stream, application, virtual host or server in the v1 form.
+ * @param hasPlayback as of `shownConnections`
+ */
+export function statisticsV1(counters: Counted, hasPlayback = false): Static<typeof StatisticsV1> {
   return {
     ...received(counters.in),
     ...sent(counters.out),
-    connections: counters.publishers,
+    connections: shownConnections(counters.publishers, hasPlayback),
     createdTime: localTime(counters.createdTime),
     lastUpdatedTime: localTime(counters.lastUpdatedTime),
     maxTotalConnectionTime: localTime(counters.maxTotalConnectionTime),

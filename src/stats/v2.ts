@@ -8,6 +8,7 @@ import {
   received,
   SENT,
   sent,
+  shownConnections,
   VIEWERS,
 } from './fields.ts';
 import { localTime } from '../lib/local-time.ts';
@@ -20,14 +21,14 @@ export const StatisticsV2 = Type.Object({
   publishers: Type.Object(alphabetical({ ...SENT, ...VIEWERS, connections: PublisherConnections })),
 });
 
-export function statisticsV2(counters: Counted): Static<typeof StatisticsV2> {
+export function statisticsV2(counters: Counted, hasPlayback = false): Static<typeof StatisticsV2> {
   return {
     createdTime: localTime(counters.createdTime),
     lastUpdatedTime: localTime(counters.lastUpdatedTime),
     providers: { ...received(counters.in), connections: counters.providers },
     publishers: {
       ...sent(counters.out),
-      connections: counters.publishers,
+      connections: shownConnections(counters.publishers, hasPlayback),
       maxTotalConnectionTime: localTime(counters.maxTotalConnectionTime),
       maxTotalConnections: counters.maxTotalConnections,
       totalConnections: counters.totalConnections,

@@ -4,7 +4,7 @@ import { Counters, Flow } from '../../src/core/counters.ts';
 import { localTime } from '../../src/lib/local-time.ts';
 import type { QueueEntry } from '../../src/stats/queues.ts';
 import { statisticsV2 } from '../../src/stats/v2.ts';
-import { openApi } from '../support/api/api.ts';
+import { createVhost, openApi, sampleRegistry } from '../support/api/api.ts';
 import { videoTrack } from '../support/media/packets.ts';
 
 const VIEWERS = { file: 0, hlsv3: 0, llhls: 0, ovt: 0, push: 0, srt: 0, thumbnail: 0, webrtc: 0 };
@@ -151,4 +151,31 @@ test('a queue is shown with every field, in alphabetical order, as long as its s
   t.like(recording, { drop: 0, peak: 300, size: 300, threshold: 1000, type: 'Byte', node: 'kiln' });
   input.close('the publisher left');
   t.deepEqual(await read(), []);
+});
+
+test('connections by Playback are shown where an application has it', async (t) => {
+  const registry = sampleRegistry();
+  const vhost = { name: 'third', host: { names: ['third'] } };
+  createVhost(registry, {
+    ...vhost,
+    applications: [
+      { name: 'app', type: 'live', publishers: { playback: {} } },
+      { name: 'off', type: 'live' },
+    ],
+  });
+  const { call } = await openApi(t, {}, registry);
+  registry.vhost('third').application('app').counters.viewer('playback');
+  const shown = async (path: string) => {
+    const { body } = await call('GET', path);
+    const answer = body?.response as { connections?: object; publishers?: { connections: object } };
+    return answer.connections ?? answer.publishers?.connections;
+  };
+  const one = { ...VIEWERS, playback: 1 };
+  t.deepEqual(await shown('/v1/stats/current'), one);
+  for (const version of ['v1', 'v2']) {
+    t.deepEqual(await shown(`/${version}/stats/current/vhosts/third`), one);
+    t.deepEqual(await shown(`/${version}/stats/current/vhosts/third/apps/app`), one);
+    t.deepEqual(await shown(`/${version}/stats/current/vhosts/third/apps/off`), VIEWERS);
+    t.deepEqual(await shown(`/${version}/stats/current/vhosts/default`), VIEWERS);
+  }
 });

@@ -39,7 +39,7 @@ const HOUSES: readonly House[] = [
       ['tls', 'packaging', 'media-child', 'access', 'tasks', 'events-from-files'],
       ['transcode', 'webrtc', 'alerts', 'recording', 'pushing', 'management'],
       ['providers', 'publishers'],
-      ['channels', 'relay', 'web'],
+      ['channels', 'playback', 'relay', 'web'],
       ['api'],
       ['server', 'cli'],
       ['main.ts'],

@@ -15,6 +15,7 @@ export function configuredPorts({ providers, publishers }: BindConfig): PortsOf 
     webrtc: ports(publishers.webrtc?.signalling),
     llhls: ports(publishers.llhls),
     hlsv3: ports(publishers.hls),
+    playback: [...ports(publishers.llhls), ...ports(publishers.hls)],
     thumbnail: ports(publishers.thumbnail),
     srt: portsOfRanges(publishers.srt?.port),
     ovt: ports(publishers.ovt),

@@ -8,8 +8,12 @@ const SCHEMES: Readonly<Partial<Record<AccessRequest['protocol'], readonly strin
   webrtc: WEB,
   llhls: WEB,
   hlsv3: WEB,
+  playback: WEB,
   thumbnail: WEB,
 };
+
+/** Protocols whose files are not named by the stream's configuration. */
+const NO_PLAYLISTS: ReadonlySet<string> = new Set(['playback', 'thumbnail']);
 
 /**
  * The names in a URL that a control server sends a client to: `scheme://host[:port]/app/stream[/file]`. The port and the
@@ -26,7 +30,7 @@ export function targetOf(newUrl: string, asked: AccessRequest): Partial<Target> 
   if (file !== undefined && asked.direction === 'incoming') return undefined;
   const hostName = hostname.replace(/^\[|\]$/g, '');
   const isSameHost = hostName.toLowerCase() === asked.hostName.toLowerCase();
-  const isPlaylist = file !== undefined && file !== '' && asked.protocol !== 'thumbnail';
+  const isPlaylist = file !== undefined && file !== '' && !NO_PLAYLISTS.has(asked.protocol);
   return {
     // a host that was asked for by the name of a virtual host is no domain name
     ...(!isSameHost && { hostName }),

@@ -11,6 +11,7 @@ const PROTOCOLS: Readonly<Record<AccessRequest['protocol'], string>> = {
   mpegts: 'MPEGTS',
   llhls: 'LLHLS',
   hlsv3: 'HLSv3',
+  playback: 'Playback',
   thumbnail: 'Thumbnail',
   ovt: 'OVT',
 };

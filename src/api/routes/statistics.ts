@@ -1,7 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply } from 'fastify';
 import type { TSchema } from 'typebox';
+import type { ApplicationConfig } from '../../config/model.ts';
 import type { Registry } from '../../core/registry.ts';
+import type { VirtualHost } from '../../core/vhost.ts';
 import type { StreamDirectory } from '../../directory/stream-directory.ts';
 import type { StreamName } from '../../directory/stream-key.ts';
 import type { Counted } from '../../stats/counted.ts';
@@ -21,7 +23,7 @@ export interface StatisticsSources {
   readonly shared: SharedStatistics | undefined;
 }
 
-type Show = (counted: Counted) => object;
+type Show = (counted: Counted, hasPlayback: boolean) => object;
 
 /** Counters of the server (v1 alone), virtual hosts, applications and input streams: on any node those of the cluster. */
 export function statisticsRoutes(sources: StatisticsSources): FastifyPluginAsyncTypebox {
@@ -29,7 +31,7 @@ export function statisticsRoutes(sources: StatisticsSources): FastifyPluginAsync
   return async (app) => {
     const schema = { response: answers(StatisticsV1), summary: 'Statistics of the server' };
     app.get('/v1/stats/current', { schema }, (_request, reply) =>
-      answer(sources, serverPlace(registry), statisticsV1, reply),
+      answer(sources, serverPlace(registry), statisticsV1, anyPlays(...registry.vhosts.values()), reply),
     );
     await app.register(levels(sources, '/v1/stats/current', StatisticsV1, statisticsV1));
     await app.register(levels(sources, '/v2/stats/current', StatisticsV2, statisticsV2));
@@ -41,20 +43,23 @@ function levels(sources: StatisticsSources, base: string, shape: TSchema, show: 
   const response = answers(shape);
   return async (app) => {
     const vhost = { params: VhostPath, response, summary: 'Statistics of a virtual host' };
-    app.get(`${base}/vhosts/:vhost`, { schema: vhost }, ({ params }, reply) =>
-      answer(sources, vhostPlace(registry.vhost(params.vhost)), show, reply),
-    );
+    app.get(`${base}/vhosts/:vhost`, { schema: vhost }, ({ params }, reply) => {
+      const found = registry.vhost(params.vhost);
+      return answer(sources, vhostPlace(found), show, anyPlays(found), reply);
+    });
 
     const application = { params: ApplicationPath, response, summary: 'Statistics of an application' };
-    app.get(`${base}/vhosts/:vhost/apps/:app`, { schema: application }, ({ params }, reply) =>
-      answer(sources, applicationPlace(findApplication(registry, params)), show, reply),
-    );
+    app.get(`${base}/vhosts/:vhost/apps/:app`, { schema: application }, ({ params }, reply) => {
+      const found = findApplication(registry, params);
+      return answer(sources, applicationPlace(found), show, plays(found.config), reply);
+    });
 
     const stream = { params: StreamPath, response, summary: 'Statistics of a stream' };
     const options = { schema: stream, config: ANSWERED_HERE };
     app.get(`${base}/vhosts/:vhost/apps/:app/streams/:stream`, options, ({ params }, reply) => {
       if (shared === undefined || !isElsewhere(sources, params)) findStream(registry, params);
-      return answer(sources, streamPlace(findApplication(registry, params), params.stream), show, reply);
+      const found = findApplication(registry, params);
+      return answer(sources, streamPlace(found, params.stream), show, plays(found.config), reply);
     });
   };
 }
@@ -64,12 +69,20 @@ function isElsewhere({ directory }: StatisticsSources, name: StreamName): boolea
   return owner !== undefined && !owner.isSelf && owner.live;
 }
 
-function answer({ shared }: StatisticsSources, place: Place, show: Show, reply: FastifyReply) {
+function plays({ publishers }: ApplicationConfig): boolean {
+  return publishers.playback !== undefined;
+}
+
+function anyPlays(...vhosts: readonly VirtualHost[]): boolean {
+  return vhosts.some(({ applications }) => [...applications.values()].some(({ config }) => plays(config)));
+}
+
+function answer({ shared }: StatisticsSources, place: Place, show: Show, hasPlayback: boolean, reply: FastifyReply) {
   const [own] = place.live;
   // a node that runs alone shows its own counters
-  if (shared === undefined) return ok(show(own as Counted));
+  if (shared === undefined) return ok(show(own as Counted, hasPlayback));
   return shared.read(place).then(({ counted, stale }) => {
     if (stale) markStale(reply);
-    return ok(show(counted));
+    return ok(show(counted, hasPlayback));
   });
 }

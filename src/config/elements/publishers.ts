@@ -185,6 +185,7 @@ export const Publishers = section({
     { aliases: ['rtmpPush', 'srtPush', 'mpegtsPush'] },
   ),
   thumbnail: optional({ ...played(), crossDomains: crossDomains() }),
+  playback: optional({ ...played(), crossDomains: crossDomains() }),
   srt: optional(played()),
   ovt: optional(played()),
 });

@@ -37,7 +37,11 @@ export function openFinished(t: Pick<ExecutionContext, 'teardown'>) {
     index,
     log: () => lines,
     /** Records a file of a second. @returns its id */
-    finish: async (startTime: number, more: Partial<FinishedFile> = {}): Promise<string> => {
+    finish: async (
+      startTime: number,
+      more: Partial<FinishedFile> = {},
+      content: string | Buffer = 'media',
+    ): Promise<string> => {
       const path = more.pathBelow ?? `${count}.ts`;
       const file: FinishedFile = {
         temporary: join(root, `tmp_${(count++).toString(16).padStart(32, '0')}`),
@@ -48,7 +52,7 @@ export function openFinished(t: Pick<ExecutionContext, 'teardown'>) {
         ...more,
       };
       mkdirSync(dirname(file.filePath), { recursive: true });
-      writeFileSync(file.filePath, 'media');
+      writeFileSync(file.filePath, content);
       await appendInfo(join(root, 'info.xml'), file);
       await index.add(file);
       return idOf(startTime, file.temporary);

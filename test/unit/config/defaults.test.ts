@@ -222,7 +222,7 @@ test('defaults of providers', async (t) => {
 
 test('defaults of publishers', async (t) => {
   const body =
-    '<Publishers><WebRTC><PlayoutDelay/></WebRTC><LLHLS><DVR/><DRM/></LLHLS><HLS/><FILE/><Push/><Thumbnail/>' +
+    '<Publishers><WebRTC><PlayoutDelay/></WebRTC><LLHLS><DVR/><DRM/></LLHLS><HLS/><FILE/><Push/><Thumbnail/><Playback/>' +
     '<SRT/><OVT/></Publishers>';
   const { publishers } = await only(t, serverXml({ apps: application(body) }));
   const common = { appWorkerCount: 1, streamWorkerCount: 8, delayBufferTimeMs: 0, maxConnection: 0 };
@@ -267,6 +267,7 @@ test('defaults of publishers', async (t) => {
     file: common,
     push: { ...common, connectionTimeout: 5000, sendTimeout: 2000 },
     thumbnail: played,
+    playback: played,
     srt: played,
     ovt: played,
   });

@@ -30,14 +30,16 @@ class Cors {
   }
 }
 
+type Publisher = 'llhls' | 'hls' | 'playback' | 'thumbnail';
+
 /** CrossDomains of one publisher module for each application. */
 export class CrossDomainRules {
-  readonly #publisher: 'llhls' | 'hls' | 'thumbnail';
+  readonly #publisher: Publisher;
   readonly #fallback: CrossDomainsConfig | undefined;
   readonly #cors = new WeakMap<Application, Cors>();
 
   /** @param fallback for applications without CrossDomains */
-  constructor(publisher: 'llhls' | 'hls' | 'thumbnail', fallback: CrossDomainsConfig | undefined) {
+  constructor(publisher: Publisher, fallback: CrossDomainsConfig | undefined) {
     this.#publisher = publisher;
     this.#fallback = fallback;
   }
@@ -60,6 +62,9 @@ export class CrossDomainRules {
   }
 
   #of({ config: { publishers } }: Application): CrossDomainsConfig | undefined {
-    return publishers[this.#publisher]?.crossDomains ?? this.#fallback;
+    const { llhls, hls } = publishers;
+    // recordings are on the ports of the others
+    const beside = this.#publisher === 'playback' ? (llhls ?? hls)?.crossDomains : undefined;
+    return publishers[this.#publisher]?.crossDomains ?? beside ?? this.#fallback;
   }
 }

@@ -1,9 +1,8 @@
 import { kilnError } from '../../../errors.ts';
+import { parseRfc3339 } from '../../../lib/rfc3339.ts';
 import type { PastList } from './past-list.ts';
 import { afterPast } from './with-past.ts';
 
-/** Date and time of RFC 3339. A `+` that was not escaped in a query arrives as a space. */
-const RFC_3339 = /^(\d{4}-\d\d-\d\d)[Tt](\d\d:\d\d:\d\d(?:\.\d{1,9})?)(?:[Zz]|([+\- ])(\d\d:\d\d))$/;
 const START = 'start';
 const DATE = '#EXT-X-PROGRAM-DATE-TIME:';
 const TARGET = /^#EXT-X-TARGETDURATION:(\d+)$/m;
@@ -18,9 +17,8 @@ export function readStart(query: URLSearchParams): number | undefined {
   const [start, ...more] = query.getAll(START);
   if (start === undefined) return undefined;
   if (more.length > 0) throw kilnError('playlistStart', 'it is given more than once');
-  const [, date, time, sign, offset] = RFC_3339.exec(start) ?? [];
-  const at = Date.parse(`${date}T${time}${sign === undefined ? 'Z' : `${sign === '-' ? '-' : '+'}${offset}`}`);
-  if (Number.isNaN(at))
+  const at = parseRfc3339(start);
+  if (at === undefined)
     throw kilnError('playlistStart', 'it is no date and time of RFC 3339, such as 2026-12-31T20:15:00Z');
   return at;
 }

@@ -26,7 +26,7 @@ const CONFIG = {
   applications: [],
   signedPolicy: {
     ...SIGNING,
-    enables: { providers: 'rtmp, WebRTC,srt', publishers: 'webrtc,LLHLS,hlsv3,thumbnail,srt,ovt' },
+    enables: { providers: 'rtmp, WebRTC,srt', publishers: 'webrtc,LLHLS,hlsv3,playback,thumbnail,srt,ovt' },
   },
 };
 
@@ -58,6 +58,10 @@ const REQUESTS: readonly AccessRequest[] = [
   playRequest({ protocol: 'llhls', url: 'https://live.example:3334/app/stream/master.m3u8' }),
   playRequest({ protocol: 'hlsv3', url: 'https://live.example:3334/app/stream/ts:master.m3u8' }),
   playRequest({ protocol: 'thumbnail', url: 'http://live.example:20080/app/stream/thumb.png' }),
+  playRequest({
+    protocol: 'playback',
+    url: 'http://live.example:3333/app/stream/get?start=2026-03-05T12:00:00Z&duration=9',
+  }),
   playRequest({ protocol: 'srt', url: 'srt://live.example:9998/app/stream/playlist' }),
   playRequest({ protocol: 'ovt', url: 'ovt://live.example:9000/app/stream' }),
 ];

@@ -1,0 +1,134 @@
+import Type, { type Static } from 'typebox';
+import type { NodeIdentity } from '#cluster';
+import type { Application } from '../core/application.ts';
+import { kilnError } from '../errors.ts';
+import type { Logger } from '../log/log.ts';
+import { definePeerCall, STREAM_FIELDS } from '../peers/peer-call.ts';
+import type { PeerCalls } from '../peers/peer-calls.ts';
+import type { OtherNodes } from '../peers/other-nodes.ts';
+import type { Query, Recorded } from '../recording/finished/recorded-index.ts';
+import type { Recordings } from '../recording/finished/recordings.ts';
+import { RecordedTrack } from '../recording/journal.ts';
+import type { Span } from './query.ts';
+
+/** Container whose files are played. */
+const CONTAINER = 'MP4';
+const PAGE = 500;
+
+const PlayableFile = Type.Object({
+  id: Type.String(),
+  recordId: Type.String(),
+  /** Milliseconds since the epoch. */
+  startTime: Type.Number(),
+  /** Duration in milliseconds. */
+  recordTime: Type.Number(),
+  /** Bytes. */
+  size: Type.Number(),
+  tracks: Type.Optional(Type.Array(RecordedTrack)),
+});
+
+/** Lists the files of an output stream that a node can play. */
+const FILES = definePeerCall(
+  'playback/files',
+  Type.Object({
+    ...STREAM_FIELDS,
+    start: Type.Optional(Type.Number()),
+    end: Type.Optional(Type.Number()),
+    cursor: Type.Optional(Type.String()),
+  }),
+  Type.Object({ files: Type.Array(PlayableFile), cursor: Type.Optional(Type.String()) }),
+);
+type Page = Static<typeof FILES.answer>;
+
+/** A finished recording that can be played. */
+export interface RecordedFile extends Static<typeof PlayableFile> {
+  /** Node that has it; undefined: this one. */
+  readonly node: NodeIdentity | undefined;
+}
+
+export interface RecordedFilesOptions {
+  readonly recordings: Pick<Recordings, 'page'>;
+  /** undefined on a node that runs alone. */
+  readonly others: OtherNodes | undefined;
+  readonly calls: PeerCalls;
+  readonly log: Logger;
+}
+
+/** Finished recordings of output streams on all nodes. */
+export class RecordedFiles {
+  readonly #options: RecordedFilesOptions;
+  /** Reason for which a node did not answer its last call, by the node's id. */
+  readonly #silent = new Map<string, string>();
+
+  constructor(options: RecordedFilesOptions) {
+    this.#options = options;
+    options.calls.answer(FILES, ({ vhost, app, ...asked }) => this.#own({ vhost, app }, asked));
+  }
+
+  /**
+   * Finds the files of a time, in the order of their starts.
+   * @param limit of files
+   * @returns whether all nodes have answered
+   * @throws playbackTooMany
+   */
+  async find(application: Application, stream: string, span: Span, limit: number) {
+    const { others } = this.#options;
+    const names = { vhost: application.vhost.name, app: application.name };
+    const found: RecordedFile[] = [];
+    let isComplete = true;
+    const collect = async (
+      node: NodeIdentity | undefined,
+      ask: (cursor: string | undefined) => Promise<Page | undefined>,
+    ) => {
+      for (let cursor: string | undefined; ;) {
+        const page = await ask(cursor);
+        if (page === undefined) return void (isComplete = false);
+        found.push(...page.files.map((file) => ({ ...file, node })));
+        if (found.length > limit) throw kilnError('playbackTooMany', limit);
+        if (page.cursor === undefined) return;
+        ({ cursor } = page);
+      }
+    };
+    const ofOther = (node: NodeIdentity) => async (cursor: string | undefined) => {
+      const asked = { ...names, stream, ...span, ...(cursor !== undefined && { cursor }) };
+      const { answer, error } = (await others?.askOne(node, FILES, asked)) ?? {};
+      this.#note(node, answer === undefined ? (error?.message ?? 'no answer') : undefined);
+      return answer;
+    };
+    await Promise.all([
+      collect(undefined, (cursor) => this.#own(names, { stream, ...span, cursor })),
+      ...(others?.present ?? []).map((node) => collect(node, ofOther(node))),
+    ]);
+    found.sort((one, other) => one.startTime - other.startTime || (one.id < other.id ? -1 : 1));
+    return { files: found, isComplete };
+  }
+
+  async #own(
+    application: { readonly vhost: string; readonly app: string },
+    query: Omit<Query, 'limit'>,
+  ): Promise<Page> {
+    const { recorded, cursor } = await this.#options.recordings.page(application, { ...query, limit: PAGE });
+    const { start = -Infinity } = query;
+    const files = recorded.filter(isPlayable).map(({ id, entry }) => {
+      const { id: recordId, startTime, recordTime, size, tracks } = entry;
+      return { id, recordId, startTime, recordTime, size, ...(tracks !== undefined && { tracks }) };
+    });
+    return {
+      files: files.filter(({ startTime, recordTime }) => startTime + recordTime > start),
+      ...(cursor !== undefined && { cursor }),
+    };
+  }
+
+  /** Logs why a node does not answer, once for each reason. */
+  #note(node: NodeIdentity, reason: string | undefined): void {
+    if (reason === undefined) return void this.#silent.delete(node.id);
+    if (this.#silent.get(node.id) === reason) return;
+    this.#silent.set(node.id, reason);
+    this.#options.log.warn({ node: node.id, reason }, 'a node did not answer: its recordings cannot be played');
+  }
+}
+
+/** Dumps, other containers and files that are in a bucket alone cannot be played. */
+function isPlayable({ entry: { container, dump, isLocal, recordTime } }: Recorded): boolean {
+  return container === CONTAINER && dump === undefined && isLocal && recordTime > 0;
+}

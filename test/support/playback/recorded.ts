@@ -1,0 +1,65 @@
+import type { ExecutionContext } from 'ava';
+import Fastify from 'fastify';
+import { pino } from 'pino';
+import type { AccessOptions } from '../../../src/access/access.ts';
+import { Registry } from '../../../src/core/registry.ts';
+import { PlaybackPublisher, type PlaybackPublisherOptions } from '../../../src/playback/index.ts';
+import { LIMITS } from '../../../src/web/limits.ts';
+import { pagesRoutes } from '../../../src/web/pages.ts';
+import { createVhost } from '../api/api.ts';
+import { aloneWith } from '../cluster/alone.ts';
+import { openFinished, openRecordings } from '../recording/finished.ts';
+
+export const NOON = Date.UTC(2026, 2, 5, 12);
+
+interface Setup {
+  /** Of the virtual host, as in the management API. */
+  readonly vhost?: object;
+  readonly playback?: object;
+  readonly llhls?: object;
+  readonly crossDomains?: PlaybackPublisherOptions['crossDomains'];
+  readonly admitting?: Partial<AccessOptions>;
+}
+
+/** An application `app` whose recordings are played, and `off`, where they are not, behind HTTP that pages share. */
+export async function openPlayback(t: ExecutionContext, setup: Setup = {}) {
+  const { vhost, playback = {}, llhls = {}, crossDomains, admitting } = setup;
+  const registry = new Registry();
+  createVhost(registry, {
+    name: 'default',
+    host: { names: ['localhost', 'live.example'] },
+    applications: [
+      { name: 'app', type: 'live', publishers: { playback, llhls } },
+      { name: 'off', type: 'live', publishers: { llhls } },
+    ],
+    ...vhost,
+  });
+  const { access, calls, live, cluster } = await aloneWith(registry, admitting);
+  const node = openFinished(t);
+  const publisher = new PlaybackPublisher({
+    registry,
+    access,
+    recordings: openRecordings(node.folder),
+    others: undefined,
+    calls,
+    crossDomains,
+    log: pino({ level: 'silent' }),
+  });
+  const app = Fastify({ pluginTimeout: 0, routerOptions: { maxParamLength: LIMITS.pathNameLength } });
+  for (const routes of [publisher.routes, pagesRoutes({ registry, live, serves: ['llhls'] })])
+    await app.register(routes);
+  t.teardown(async () => {
+    registry.close('the test is over');
+    await app.close();
+    access.close();
+    await cluster.close();
+  });
+  /** Records a file of a second. @param second after noon */
+  const record = (second: number, more: Parameters<typeof node.finish>[1] = {}, content?: Buffer) => {
+    const names = { vhost: 'default', app: 'app', stream: 'stream', pathBelow: `${second}-${more.id ?? ''}.mp4` };
+    return node.finish(NOON + second * 1000, { ...names, ...more }, content);
+  };
+  const get = (url: string, headers: Record<string, string> = {}, method: 'GET' | 'HEAD' | 'OPTIONS' = 'GET') =>
+    app.inject({ method, url, headers });
+  return { ...node, registry, publisher, app, record, get };
+}
