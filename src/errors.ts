@@ -47,6 +47,8 @@ const table = {
   channelExists: [409, (name: string) => `Stream '${name}' already exists`],
   channelNotFound: [404, () => 'Could not find the application or stream'],
   channelsForbidden: [403, () => 'Forbidden'],
+  standbyExists: [409, (stream: string) => `The stream has a standby task already: [${stream}]`],
+  standbyNotFound: [404, (stream: string) => `The stream has no standby: [${stream}]`],
   taskInvalid: [400, (detail: string) => detail],
   pushProtocolUnknown: [
     400,

@@ -5,6 +5,7 @@ import { VirtualHost } from '../config/elements/vhost.ts';
 import { describe } from '../config/descriptions.ts';
 import { elementName } from '../config/names.ts';
 import { isListSchema, isObjectSchema, type Described } from '../config/resolve.ts';
+import { StandbySpec } from '../channels/standby/kind.ts';
 import { DumpChoice, DumpCreation, HlsConclusion } from './requests/hls-request.ts';
 import { StreamEvent } from './requests/event-request.ts';
 import { PullCreation } from './requests/pull-request.ts';
@@ -35,6 +36,7 @@ export type SchemaName =
   | 'RecordCreation'
   | 'ScheduledChannelChange'
   | 'ScheduledChannelCreation'
+  | 'StandbyCreation'
   | 'StreamEvent'
   | 'TaskChoice'
   | 'TaskId'
@@ -84,6 +86,7 @@ export function configSchemas(): Readonly<Record<SchemaName, object>> {
     RecordCreation,
     ScheduledChannelChange,
     ScheduledChannelCreation,
+    StandbyCreation: StandbySpec,
     StreamEvent,
     TaskChoice,
     TaskId,

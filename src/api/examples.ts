@@ -68,6 +68,7 @@ export const EXAMPLES: Readonly<Record<SchemaName, object>> = {
   RecordCreation: { id: 'first', stream: { name: 'mystream' }, interval: 60_000 },
   ScheduledChannelChange: PROGRAMS,
   ScheduledChannelCreation: { stream: { name: 'tv' }, ...PROGRAMS },
+  StandbyCreation: { file: '/srv/media/pause.mp4', maxDuration: 3600 },
   StreamEvent: { eventFormat: 'id3v2', events: [{ frameType: 'TXXX', info: 'score', data: '2:1' }] },
   TaskChoice: { id: 'first' },
   TaskId: { id: 'first' },

@@ -8,6 +8,7 @@ import { mediaType, takeMeantTypes } from '../lib/media-type.ts';
 import type { OtherNodes } from '../peers/other-nodes.ts';
 import type { StreamDirectory } from '../directory/stream-directory.ts';
 import type { Channels } from '../channels/channels.ts';
+import type { Standbys } from '../channels/standby/standbys.ts';
 import type { Guides } from '../channels/guides.ts';
 import type { Demand } from '../providers/pull/demand.ts';
 import type { PulledStreams } from '../providers/pull/pulled-streams.ts';
@@ -38,6 +39,7 @@ import { recordRoutes } from './routes/records.ts';
 import { recordingRoutes } from './routes/recordings.ts';
 import { scheduledChannelRoutes } from './routes/scheduled-channels.ts';
 import { sessionRoutes } from './routes/sessions.ts';
+import { standbyRoutes } from './routes/standby.ts';
 import { statisticsRoutes } from './routes/statistics.ts';
 import { streamRoutes } from './routes/streams.ts';
 import { thumbnailRoutes, type ThumbnailSource } from './routes/thumbnails.ts';
@@ -60,6 +62,7 @@ export interface ResourceOptions {
   readonly sessions: StreamSessions;
   readonly pulls: PulledStreams;
   readonly channels: Channels;
+  readonly standbys: Standbys;
   readonly guides: Guides;
   /** Pulls a stream that no node has, if `Origins` or `OriginMapStore` has a source for it. */
   readonly fetch: Demand['fetch'];
@@ -128,6 +131,7 @@ export async function addResources(app: FastifyInstance, options: ResourceOption
   await app.register(queueRoutes(options.queues, nodes, cluster.self.id));
   await app.register(overviewRoutes({ registry, nodes, node: cluster.self.id, events: options.events }));
   await app.register(channelRoutes(registry, channels));
+  await app.register(standbyRoutes(registry, options.standbys));
   await app.register(thumbnailRoutes(registry, options.thumbnails));
   await app.register(certificateRoutes(registry, certificates, others));
   await app.register(pushRoutes(registry, options.tasks, options.fetch));

@@ -212,12 +212,24 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'TranscodeWebhook/UseLocalProfilesOnConnectionFailure': 'Uses the configured profiles when there is no answer.',
   'TranscodeWebhook/UseLocalProfilesOnServerDisallow': 'Uses them when the server does not allow the stream.',
   'TranscodeWebhook/UseLocalProfilesOnErrorResponse': 'Uses them when the answer is an error or invalid.',
+  'Application/Standby':
+    'Streams go on with a file or a generated slate while their publishers are away ([how](standby.md)).',
   'Application/EventGenerator': 'Events that are repeated with every stream.',
   'EventGenerator/Enable': 'On or off.',
   'EventGenerator/Path': 'File with the events, relative to Server.xml. It is followed.',
   'Application/Subtitles': 'Not available.',
   'Subtitles/*': 'Not available.',
   'Subtitles/Rendition/*': 'Not available.',
+  'FILE/Standby':
+    'Whether recordings have the slate of a publisher that is away, as by default; otherwise they go on in another file.',
+  'Push/Standby':
+    'Whether the slate of a publisher that is away is pushed, as by default; otherwise nothing is sent until it is back.',
+  'Standby/Enable': 'On or off.',
+  'Standby/File': 'Media file, relative to the folder of Server.xml. Without it, the slate is a colour with the text.',
+  'Standby/Text': 'Text on a generated slate; empty for none.',
+  'Standby/SilenceTimeoutMs':
+    'Milliseconds without a packet after which a publisher counts as away; 0: only when it has left.',
+  'Standby/MaxDuration': 'Seconds after which the stream ends all the same; 0: never.',
   'Application/Limits': 'Who may connect, by address.',
   'Limits/Allow': 'Networks that may connect; others are rejected.',
   'Limits/Deny': 'Networks that may not connect.',

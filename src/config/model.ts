@@ -1,6 +1,6 @@
 import type { Static } from 'typebox';
 import type { AlertRules } from './elements/alert.ts';
-import type { Application } from './elements/application.ts';
+import type { Application, Standby } from './elements/application.ts';
 import type { Bind } from './elements/bind.ts';
 import type { OutputProfile } from './elements/output-profile.ts';
 import type { Server } from './elements/server.ts';
@@ -25,6 +25,7 @@ export type CrossDomainsConfig = NonNullable<ServerConfig['defaults']['crossDoma
 export type TlsConfig = NonNullable<VirtualHostConfig['host']['tls']>;
 export type ClusterConfig = NonNullable<ServerConfig['cluster']>;
 export type OutputProfilesConfig = ApplicationConfig['outputProfiles'];
+export type StandbyConfig = Frozen<Static<typeof Standby>>;
 export type TranscodeWebhookConfig = NonNullable<ApplicationConfig['transcodeWebhook']>;
 export type VideoEncodeConfig = OutputProfileConfig['encodes']['videos'][number];
 export type AudioEncodeConfig = OutputProfileConfig['encodes']['audios'][number];

@@ -128,7 +128,7 @@ export class Application extends EventEmitter<ApplicationEvents> {
     if (this.#closed) throw kilnError('applicationNotFound', this.vhost.name, this.name);
     if (this.vhost.registry.draining) throw kilnError('nodeDraining');
     const present = this.#inputs.get(name);
-    if (present !== undefined && !replace) throw kilnError('streamExists');
+    if (present !== undefined && !replace && !present.isVacant) throw kilnError('streamExists');
     if (maxConnections > 0 && this.#others(source, present) >= maxConnections) {
       throw kilnError('tooManyConnections', maxConnections);
     }
@@ -143,11 +143,11 @@ export class Application extends EventEmitter<ApplicationEvents> {
     this.#inputs.get(name)?.close('another publisher took over the name');
     const input = new InputStream(name, source, this.counters, options);
     this.#inputs.set(name, input);
-    const uncount = input.counters.source(source.kind);
+    const uncount = input.hasStandby ? undefined : input.counters.source(source.kind);
     input.on('trouble', (code, description) => this.#alert(input, { code, description }));
     input.once('tracks', () => this.vhost.registry.emit('input', input, this));
     input.once('close', () => {
-      uncount();
+      uncount?.();
       if (this.#inputs.get(name) === input) this.#inputs.delete(name);
       this.vhost.registry.emit('starting', this, input);
     });
@@ -252,7 +252,9 @@ export class Application extends EventEmitter<ApplicationEvents> {
   /** Streams from the same kind of source, but for the one to be replaced. */
   #others(source: Source, replaced: InputStream | undefined): number {
     let count = 0;
-    for (const input of this.#inputs.values()) if (input !== replaced && input.source.kind === source.kind) count++;
+    for (const input of this.#inputs.values()) {
+      if (input !== replaced && !input.isVacant && input.source.kind === source.kind) count++;
+    }
     return count;
   }
 }

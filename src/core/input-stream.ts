@@ -9,6 +9,7 @@ import type { Session } from './session.ts';
 import type { Source } from './source.ts';
 import { VIDEO_TIMEBASE } from './timebase.ts';
 import type { DataCodec, DataTrack, Track } from './track.ts';
+import { StandbySpans } from './standby-spans.ts';
 import { Stream } from './stream.ts';
 import { OutputStream } from './output-stream.ts';
 
@@ -21,33 +22,59 @@ export interface InputOptions {
   readonly isPassthrough?: boolean;
   /** The management API lists it before its tracks are known. */
   readonly isListed?: boolean;
+  /** Outlives its publishers, which have input streams of their own: something else is shown between them. */
+  readonly hasStandby?: boolean;
 }
 
 /** A stream that a provider writes into. The provider must disconnect on `close`, with which others end the stream. */
 export class InputStream extends Stream {
-  readonly source: Source;
   readonly continuity: Continuity;
   readonly arrival = new ArrivalClock();
   /** Viewers who stay out, of this stream and of the one that continues it. */
   readonly kicked: KickedSessions;
   readonly isRelay: boolean;
   readonly isPassthrough: boolean;
+  readonly hasStandby: boolean;
+  readonly standby = new StandbySpans();
   /** Its output streams are made: no other is to come. Set through `Application.outputsMade`. */
   hasOutputs = false;
   readonly #isListed: boolean;
+  #source: Source;
   #handsOver = false;
+  #isVacant = false;
   readonly #events = new EventTracks();
   readonly #outputs = new Map<string, OutputStream>();
 
   constructor(name: string, source: Source, parent: Counters, options: InputOptions = {}) {
     const { continuity = new Continuity(), isRelay = false, isPassthrough = false, isListed = false } = options;
     super(name, new Counters(parent));
-    this.source = source;
+    this.#source = source;
     this.continuity = continuity;
     this.kicked = new KickedSessions(continuity);
     this.isRelay = isRelay;
     this.isPassthrough = isPassthrough;
+    this.hasStandby = options.hasStandby === true;
     this.#isListed = isListed;
+  }
+
+  get source(): Source {
+    return this.#source;
+  }
+
+  /** Another publisher has come, or the last one has left: then the source has no connection. */
+  replaceSource(source: Source): void {
+    this.#source = source;
+  }
+
+  /** Its publisher is away, and something else is shown: any publisher may have the name. */
+  get isVacant(): boolean {
+    return this.#isVacant;
+  }
+
+  set isVacant(isVacant: boolean) {
+    if (isVacant === this.#isVacant) return;
+    this.#isVacant = isVacant;
+    this.emit('handsOver');
   }
 
   /** The stream moves to another node: its publisher was asked to reconnect there, or its task has left. That node may take the name. */

@@ -1,20 +1,22 @@
 import type { ProviderKind } from './counters.ts';
 
-/** `sourceType` of the management API. */
-type SourceType =
-  | 'WebRTC'
-  | 'Ovt'
-  | 'Rtmp'
-  | 'RtmpPull'
-  | 'Rtsp'
-  | 'RtspPull'
-  | 'Transcoder'
-  | 'SRT'
-  | 'MPEGTS'
-  | 'Scheduled'
-  | 'Multiplex'
-  | 'File'
-  | 'Unknown';
+/** Values of `sourceType` of the management API. */
+export const SOURCE_TYPES = [
+  'WebRTC',
+  'Ovt',
+  'Rtmp',
+  'RtmpPull',
+  'Rtsp',
+  'RtspPull',
+  'Transcoder',
+  'SRT',
+  'MPEGTS',
+  'Scheduled',
+  'Multiplex',
+  'File',
+  'Unknown',
+] as const;
+type SourceType = (typeof SOURCE_TYPES)[number];
 
 /** The socket of a sender as the management API shows it: local is this server's side. */
 export interface Connection {

@@ -18,7 +18,7 @@ interface StreamEvents {
   left: [session: Session];
   /** Input streams: a reader needs a key frame to start or to go on. */
   keyWanted: [];
-  /** Input streams: `handsOver` has changed. */
+  /** Input streams: `handsOver` or `isVacant` has changed. */
   handsOver: [];
   /** Input streams: the source does something wrong, for an alert. */
   trouble: [code: string, description: string];

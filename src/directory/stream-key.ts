@@ -14,6 +14,8 @@ const StreamMeta = Type.Object({
   starting: Type.Optional(Type.Boolean()),
   /** Whether its publisher was asked to move to another node, where it takes the name over. */
   handsOver: Type.Optional(Type.Boolean()),
+  /** Whether its publisher is away, and any publisher takes the name over; no other slate does. */
+  vacant: Type.Optional(Type.Boolean()),
   /** Whether there is no stream yet: the name is reserved for one that is being created, and no publisher takes it over. */
   reserves: Type.Optional(Type.Boolean()),
 });

@@ -41,6 +41,8 @@ export interface ClaimedPublishOptions extends Omit<PublishOptions, 'continuity'
    * that another node will pull.
    */
   readonly silence: 'continue' | 'stop';
+  /** The name is for a slate, which takes it from no other. */
+  readonly isSlate?: boolean;
   /** Aborts when the source is gone, so that the name is no longer wanted. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -156,7 +158,7 @@ export class StreamNames {
   async #claim(
     key: string,
     meta: StreamMeta,
-    { replace, silence }: Pick<ClaimedPublishOptions, 'replace' | 'silence'>,
+    { replace, silence, isSlate = false }: Pick<ClaimedPublishOptions, 'replace' | 'silence' | 'isSlate'>,
     keepMs = CONTINUED_MS,
   ): Promise<Claim> {
     const ask = (take: ClaimOptions['take']): Promise<Claim> =>
@@ -165,8 +167,8 @@ export class StreamNames {
       let claim = await ask(false);
       // another publisher may have taken it over already at the same time
       for (let attempt = 1; 'owner' in claim && attempt <= TAKE_ATTEMPTS; attempt++) {
-        const { handsOver = false, reserves = false } = readMeta(claim.owner.meta) ?? {};
-        if (meta.reserves === true || reserves || !(replace || handsOver)) break;
+        const { handsOver = false, vacant = false, reserves = false } = readMeta(claim.owner.meta) ?? {};
+        if (meta.reserves === true || reserves || !(replace || handsOver) || (isSlate && vacant)) break;
         claim = await ask(claim.owner);
       }
       return claim;
@@ -224,13 +226,14 @@ class NameClaim {
   }
 
   get #meta(): StreamMeta {
-    const { listed, outputs, closed, hasOutputs } = this.#input;
+    const { listed, outputs, closed, hasOutputs, handsOver, isVacant } = this.#input;
     const announced = [...outputs.values()].filter((output) => output.tracks.length > 0);
     return {
       ...this.#facts,
       live: listed && !closed,
       outputs: announced.map(({ name }) => name),
-      ...(this.#input.handsOver && { handsOver: true }),
+      ...((handsOver || isVacant) && { handsOver: true }),
+      ...(isVacant && { vacant: true }),
       starting: !hasOutputs || [...outputs.values()].some((output) => !output.announced),
     };
   }

@@ -9,6 +9,9 @@ export const EVENTS = {
   'server.stopping': 'streams and sessions are being ended',
   'stream.published': 'an input stream knows its tracks: from a publisher, or pulled',
   'stream.ended': 'an input stream has ended, with its duration and the reason',
+  'standby.began': 'the publisher of a stream is away, and a slate is shown',
+  'standby.ended': 'the publisher of a stream is back, and is shown again',
+  'standby.failed': 'a slate cannot be encoded or shown: the stream ends with its publisher',
   'stream.relayed': 'a stream of another node is relayed to viewers of this one',
   'relay.ended': 'a stream of another node is no longer relayed',
   'publisher.held':

@@ -23,7 +23,7 @@ export interface AdmissionServicesOptions {
   readonly config: ServerConfig;
   readonly registry: Registry;
   readonly nodes: ClusterServices;
-  readonly streams: Pick<StreamServices, 'names' | 'find'>;
+  readonly streams: Pick<StreamServices, 'standbys' | 'find'>;
   readonly log: Logger;
 }
 
@@ -37,7 +37,7 @@ export function openAdmission(
   const viewersElsewhere = new ConnectionsElsewhere(cluster);
   const access = new Access({
     registry,
-    names: streams.names,
+    names: streams.standbys,
     sessionNames,
     find: streams.find,
     elsewhere: directory,

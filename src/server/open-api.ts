@@ -56,7 +56,7 @@ export async function openApi(context: ApiContext, components: Closable[]): Prom
   const { config, registry, certificates, codecs, records, playlists, version, folder, apiCalls, beside, log } =
     context;
   const { cluster, directory, calls, others } = context.nodes;
-  const { names, pulls, channels, demand } = context.streams;
+  const { names, standbys, pulls, channels, demand } = context.streams;
   const dynamic = new DynamicConfig({ registry, cluster, certificates, log });
   components.push(dynamic);
   await dynamic.restore();
@@ -81,6 +81,7 @@ export async function openApi(context: ApiContext, components: Closable[]): Prom
     pulls,
     channels: channels.channels,
     guides: channels.guides,
+    standbys,
     fetch: demand.fetch,
     tasks: context.work.clusterTasks,
     records,

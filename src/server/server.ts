@@ -156,7 +156,7 @@ export class Server {
     const queues = new Queues(this.registry);
     this.#components.push(queues);
     const alerts = this.#startAlerts(cluster.self.id, queues);
-    const services = this.#openServices(cluster);
+    const services = this.#openServices(cluster, inventory);
     const work = await this.#openWork(services);
     const webrtc = await this.#openWebrtc(services);
     const { version, recentEvents, folder, log } = this.#options;
@@ -228,13 +228,14 @@ export class Server {
     }
   }
 
-  #openServices(cluster: Cluster): Services {
-    const { folder, log } = this.#options;
+  #openServices(cluster: Cluster, inventory: CodecInventory): Services {
+    const { folder, storageFile, log } = this.#options;
     const common = { config: this.#config, registry: this.registry, folder, log };
     const components = this.#components;
     const nodes = openCluster({ ...common, cluster }, components);
     const work = openTasks({ ...common, nodes });
-    const streams = openStreams({ ...common, nodes, work }, components);
+    const stateFolder = dirname(storageFile);
+    const streams = openStreams({ ...common, nodes, work, inventory, stateFolder }, components);
     const admission = openAdmission({ ...common, nodes, streams }, components);
     const readiness = (): Readiness => this.#readiness();
     const http = new HttpPorts({ ...common, refusals: admission.access.refusals, readiness });
@@ -244,14 +245,14 @@ export class Server {
   }
 
   /** Opens the kinds of tasks and what starts them. Nothing runs until `start`. */
-  async #openWork({ nodes: { cluster, directory }, work, streams: { channels } }: Services) {
+  async #openWork({ nodes: { cluster, directory }, work, streams: { channels, standbys } }: Services) {
     const { registry } = this;
     const { folder, storageFile, log } = this.#options;
     const { tasks } = work;
     const recordFolder = dirname(storageFile);
     const configured = openConfigured({ cluster, registry, tasks, folder, recordFolder, log });
     // before anything that ends streams: their tasks move to the next node
-    this.#providers.push(tasks, channels, configured);
+    this.#providers.push(tasks, channels, configured, standbys);
     const pushing = openPushing({ config: this.#config, registry, cluster, tasks, log });
     const recording = await openRecording({ work, registry, node: cluster.self.id, storageFile, log });
     this.#components.push(pushing, recording);

@@ -21,7 +21,7 @@ const HOUSES: readonly House[] = [
     rows: [
       ['sources'],
       ['multiplex', 'scheduled'],
-      ['files'],
+      ['files', 'standby'],
       ['channel-kind.ts'],
       ['channel-name.ts', 'guides.ts', 'loops.ts'],
       ['channel-graph.ts', 'schedule-alerts.ts'],

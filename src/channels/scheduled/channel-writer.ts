@@ -61,6 +61,11 @@ export class ChannelWriter {
     return (1000 * pts * timebase.num) / timebase.den + (this.#origin ?? 0);
   }
 
+  /** Seconds on the timeline of the stream at a time of the monotonic clock, in milliseconds. */
+  secondsAt(monotonic: number): number {
+    return this.#origin === undefined ? 0 : (monotonic - this.#origin) / 1000;
+  }
+
   /**
    * Begins an item.
    * @param tracks tracks of the item

@@ -8,8 +8,8 @@ const FORMATS = [
   ...['mp3', 'aac', 'ac3', 'eac3', 'flac', 'wav', 'w64', 'aiff', 'caf', 'amr', 'h264', 'hevc', 'm4v', 'mpegvideo'],
 ];
 /** Path of the opened file itself: it can be sought in, and no other file can take its place. */
-const FILE = 'file:/proc/self/fd/0';
-const SAFE_INPUT = ['-protocol_whitelist', 'file,pipe', '-format_whitelist', FORMATS.join(',')];
+export const FILE = 'file:/proc/self/fd/0';
+export const SAFE_INPUT = ['-protocol_whitelist', 'file,pipe', '-format_whitelist', FORMATS.join(',')];
 /** Added to all times, because NUT has no negative ones. */
 export const OFFSET_SECONDS = 10;
 /** Formats with an index of their key frames; in others ffmpeg seeks to any place near the time. */
@@ -80,15 +80,20 @@ export function playArguments(format: string, taken: readonly TakenStream[], pos
     ...['-hide_banner', '-nostdin', '-loglevel', 'error', ...SAFE_INPUT, '-fflags', '+genpts', '-copyts'],
     ...['-start_at_zero', ...seek, '-i', FILE],
     ...taken.flatMap((one, index) => ['-map', `0:${one.stream.index}`, ...codecOptions(one, index)]),
-    ...['-map_metadata', '-1', '-map_chapters', '-1', '-avoid_negative_ts', 'disabled', '-muxdelay', '0'],
+    ...['-map_metadata', '-1', '-map_chapters', '-1'],
     // events are rare: media must not wait for them
     ...(taken.some(({ type }) => type === 'data') ? ['-max_interleave_delta', '500000'] : []),
-    ...['-output_ts_offset', String(OFFSET_SECONDS), '-max_muxing_queue_size', '1024'],
-    // pipe mode: no syncpoints and no index, which ffmpeg would keep in memory as long as it runs
-    ...['-strict', 'experimental', '-syncpoints', 'none', '-write_index', '0', '-flush_packets', '1'],
-    ...['-f', 'nut', `pipe:${FIRST_OUTPUT}`],
+    ...[...NUT_OUTPUT, `pipe:${FIRST_OUTPUT}`],
   ];
 }
+
+/** Options of a NUT that FileLane reads. */
+export const NUT_OUTPUT = [
+  ...['-avoid_negative_ts', 'disabled', '-muxdelay', '0'],
+  ...['-output_ts_offset', String(OFFSET_SECONDS), '-max_muxing_queue_size', '1024'],
+  // pipe mode: no syncpoints and no index, which ffmpeg would keep in memory as long as it runs
+  ...['-strict', 'experimental', '-syncpoints', 'none', '-write_index', '0', '-flush_packets', '1', '-f', 'nut'],
+];
 
 /** Even sides, which yuv420p needs. */
 const EVEN = 'crop=trunc(iw/2)*2:trunc(ih/2)*2';

@@ -35,6 +35,18 @@ const Subtitles = optional({
   ),
 });
 
+/** A slate between publishers, instead of the end of the stream. */
+export const Standby = Type.Object({
+  enable: flag(false),
+  /** Absent: a generated slate with the text. */
+  file: Type.Optional(text({ xml: 'File' })),
+  text: text({ default: 'The stream will be back soon' }),
+  /** Milliseconds without a packet after which a publisher counts as away; 0: only when it leaves. */
+  silenceTimeoutMs: integer(800),
+  /** Seconds; 0: no limit. */
+  maxDuration: integer(0, { max: 2_000_000 }),
+});
+
 /** Limits per client address and node; 0: no limit. */
 const Limits = optional({
   allow: Type.Optional(networkText()),
@@ -52,6 +64,7 @@ export const Application = Type.Object({
   eventGenerator: optional({ enable: flag(false), path: text({ default: '' }) }),
   subtitles: Subtitles,
   limits: Limits,
+  standby: Type.Optional(Standby),
   providers: Providers,
   publishers: Publishers,
   outputProfiles: OutputProfiles,

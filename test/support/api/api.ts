@@ -1,5 +1,9 @@
 import Fastify, { type FastifyInstance } from 'fastify';
 import type { ExecutionContext } from 'ava';
+import { join } from 'node:path';
+import { StandbyKind } from '../../../src/channels/standby/kind.ts';
+import { Slates } from '../../../src/channels/standby/slates.ts';
+import { Standbys } from '../../../src/channels/standby/standbys.ts';
 import { pino } from 'pino';
 import { CertificateStore } from '../../../src/tls/certificates.ts';
 import { apiRoutes, type ApiOptions } from '../../../src/api/app.ts';
@@ -131,6 +135,9 @@ export async function apiOptions(
     }),
   );
   tasks.add(new RecordKind({ folder, journal: new Journal({ folder, log }), start: () => undefined, log }));
+  const slates = new Slates({ folder: join(folder, 'standby'), base: folder, capabilities: async () => undefined });
+  const standbys = new Standbys({ registry, names, slates, tasks, isClustered: false, log });
+  tasks.add(new StandbyKind({ changes, folder, stand: async () => undefined }));
   const clusterTasks = new ClusterTasks({ cluster, tasks, others, calls, log });
   return {
     registry,
@@ -150,6 +157,7 @@ export async function apiOptions(
       files: new ChannelFiles({ cluster, registry, tasks, others, calls, folder, log }),
       graph: new ChannelGraph({ registry, definitions: tasks.definitions, others, calls }),
     }),
+    standbys,
     guides: new Guides({ registry, tasks, others, calls, filesOf: async () => new MediaFiles('', '') }),
     fetch: () => {},
     events: () => [],

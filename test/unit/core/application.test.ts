@@ -136,3 +136,19 @@ test('packets pass from input to output readers by reference', (t) => {
   input.write(packet);
   t.is(sink.packets[0], packet);
 });
+
+test('a stream without its publisher takes no name and no place from another', (t) => {
+  const { registry, application } = openApplication();
+  const limited = { replace: false, maxConnections: 1 };
+  const input = application.publish('live', RTMP, { ...limited, hasStandby: true });
+  t.is(registry.counters.providers.rtmp, 0, 'its publishers are counted instead');
+  t.throws(() => application.check('live', RTMP, limited), { code: 'streamExists' });
+  t.throws(() => application.check('other', RTMP, limited), { code: 'tooManyConnections' });
+  let told = 0;
+  input.on('handsOver', () => told++);
+  input.isVacant = true;
+  input.isVacant = true;
+  t.is(told, 1);
+  t.notThrows(() => application.check('live', RTMP, limited));
+  t.notThrows(() => application.check('other', RTMP, limited));
+});

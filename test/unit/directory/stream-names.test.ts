@@ -188,3 +188,13 @@ test('stream entries of a node of another version are skipped', async (t) => {
   t.is(await directory.ownerOf({ ...NAME, stream: 'half' }), undefined);
   t.deepEqual(directory.elsewhere(application), []);
 });
+
+test('a name whose publisher is away is free for others', async (t) => {
+  const { application, names, meta } = await open();
+  const first = await names.publish(application, 'live', SOURCE, { ...REFUSING, hasStandby: true });
+  first.isVacant = true;
+  await until('it is told', async () => (await meta())?.handsOver === true);
+  const second = await names.publish(application, 'live', SOURCE, REFUSING);
+  t.true(first.closed && first.continuity.taken);
+  second.close('the publisher left');
+});

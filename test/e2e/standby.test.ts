@@ -1,0 +1,153 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import test, { type ExecutionContext } from 'ava';
+import type { Page } from 'playwright-core';
+import { launchBrowser } from '../support/hls/browser.ts';
+import { hlsScripts } from '../support/hls/hls-scripts.ts';
+import { Program } from '../support/media/ffmpeg.ts';
+import { mediaFolder } from '../support/media/media-files.ts';
+import { readNumbers, writeNumbered, type PictureNumber } from '../support/media/numbered-files.ts';
+import { Kiln, type KilnOptions } from '../support/server/kiln.ts';
+import { until } from '../support/time/until.ts';
+
+const CROSS_DOMAINS = '<CrossDomains><Url>*</Url></CrossDomains>';
+const PLAYER = fileURLToPath(new URL('../support/webrtc/whep-player.js', import.meta.url));
+const PAGE = `<!doctype html><div></div><script src="/hls.js"></script><script>
+  const url = new URLSearchParams(location.search).get('url');
+  if (url) playHls(url);
+</script>`;
+const [FIRST, SECOND, SLATE] = [1, 2, 9];
+const RATE = 25;
+const SLATE_FRAMES = 50;
+
+const browser = await launchBrowser();
+const pages = createServer(({ url: path = '' }, response) => {
+  const isScript = path === '/hls.js';
+  response.setHeader('content-type', isScript ? 'text/javascript' : 'text/html');
+  response.end(isScript ? hlsScripts() : PAGE);
+});
+await new Promise<void>((resolve) => pages.listen(0, '127.0.0.1', resolve));
+const origin = `http://127.0.0.1:${(pages.address() as AddressInfo).port}`;
+const { folder, remove } = await mediaFolder();
+/** A file whose pictures have numbers. */
+async function numbered(item: number, frames: number): Promise<string> {
+  const file = join(folder, `${item}.mp4`);
+  await writeNumbered(file, { item, frames, rate: RATE, gop: RATE });
+  return file;
+}
+
+const [first, second, slate] = await Promise.all([
+  numbered(FIRST, 1000),
+  numbered(SECOND, 1000),
+  numbered(SLATE, SLATE_FRAMES),
+]);
+
+test.after.always(async () => {
+  await browser.close();
+  pages.close();
+  await remove();
+});
+
+async function start(t: ExecutionContext, standby: string, options: KilnOptions = {}): Promise<Kiln> {
+  const kiln = await Kiln.start({
+    ...{ llhls: `<ChunkDuration>0.25</ChunkDuration><SegmentDuration>1</SegmentDuration>${CROSS_DOMAINS}`, srt: {} },
+    webrtc: CROSS_DOMAINS,
+    application: `<Standby><Enable>true</Enable>${standby}</Standby>`,
+    ...options,
+  });
+  t.teardown(() => kiln.stop());
+  return kiln;
+}
+
+function publish(t: ExecutionContext, file: string, url: string, format = 'flv'): Program {
+  const program = new Program('ffmpeg', [
+    '-nostdin',
+    '-v',
+    'error',
+    '-re',
+    '-i',
+    file,
+    '-c',
+    'copy',
+    '-f',
+    format,
+    url,
+  ]);
+  t.teardown(() => program.stop());
+  return program;
+}
+
+async function open(t: ExecutionContext, url?: string): Promise<Page> {
+  const page = await browser.newPage();
+  t.teardown(() => page.close());
+  await page.goto(url === undefined ? origin : `${origin}/?url=${encodeURIComponent(url)}`);
+  return page;
+}
+
+/** Items in the order in which they were shown. */
+function runs(numbers: readonly PictureNumber[]): { item: number; frames: number[] }[] {
+  const found: { item: number; frames: number[] }[] = [];
+  for (const { item, frame } of numbers) {
+    const last = found.at(-1);
+    if (last?.item === item) last.frames.push(frame);
+    else found.push({ item, frames: [frame] });
+  }
+  return found;
+}
+
+test('viewers stay while a file stands in for the publisher, and see the next one from its first key frame', async (t) => {
+  const kiln = await start(t, `<File>${slate}</File>`);
+  const publisher = publish(t, first, kiln.rtmpUrl('live'));
+  await kiln.liveStream('live');
+  const recorded = join(folder, 'seen.ts');
+  const viewer = new Program('ffmpeg', [
+    ...['-nostdin', '-v', 'error', '-i', kiln.srtPlayUrl('live'), '-c', 'copy', '-f', 'mpegts', recorded],
+  ]);
+  t.teardown(() => viewer.stop());
+  const [hls, webrtc] = await Promise.all([open(t, kiln.httpUrl('/app/live/llhls.m3u8')), open(t)]);
+  await webrtc.addScriptTag({ path: PLAYER });
+  await webrtc.evaluate(`playWhep('${kiln.httpUrl('/app/live?direction=whep')}')`);
+  const frames = async () => (await webrtc.evaluate<{ frames: number }>('received()')).frames;
+  const shownTo = (time: number) => hls.waitForFunction(`document.querySelector('video').currentTime > ${time}`);
+  const time = () => hls.evaluate<number>(`document.querySelector('video').currentTime`);
+  await until('WebRTC shows it', async () => (await frames()) > 25);
+  await shownTo(2);
+
+  await publisher.stop();
+  await until('it is told', () => kiln.log.includes('standby.began'));
+  const [before, seen] = [await time(), await frames()];
+  await shownTo(before + 4);
+  await until('WebRTC shows the slate', async () => (await frames()) > seen + 4 * RATE);
+  const away = (await kiln.stream('live')).body.response.input;
+  t.is(away.sourceType, 'Rtmp');
+  t.is(away.connection, undefined);
+
+  const next = publish(t, second, kiln.srtUrl('live'), 'mpegts');
+  await until('it is told', () => kiln.log.includes('standby.ended'));
+  t.is((await kiln.stream('live')).body.response.input.sourceType, 'SRT');
+  const [back, seenBack] = [await time(), await frames()];
+  await shownTo(back + 4);
+  await until('WebRTC shows the second', async () => (await frames()) > seenBack + 3 * RATE);
+  t.is(await webrtc.evaluate('connection.connectionState'), 'connected');
+  t.deepEqual(await hls.evaluate('faults'), []);
+  t.true(viewer.running, viewer.stderr);
+  t.is((await kiln.api('/v1/vhosts/default/apps/app/streams/live', 'DELETE')).status, 200);
+  await until('its publisher is disconnected', () => !next.running);
+  await viewer.exited();
+
+  const shown = runs(await readNumbers(recorded));
+  t.deepEqual(
+    shown.map(({ item }) => item),
+    [FIRST, SLATE, SECOND],
+  );
+  const [, standing, last] = shown;
+  t.is(standing?.frames[0], 0);
+  t.true(
+    standing?.frames.every((frame, index) => frame === index % SLATE_FRAMES),
+    String(standing?.frames),
+  );
+  t.is((last?.frames[0] ?? 1) % RATE, 0, 'it begins with a key frame');
+  t.true(last?.frames.every((frame, index) => frame === index + (last.frames[0] as number)));
+});
