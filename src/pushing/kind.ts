@@ -57,6 +57,7 @@ export class PushKind implements StreamKind {
         open: sinks[destination.protocol],
         connectMs: push.connectionTimeout,
         sendMs: push.sendTimeout,
+        skipsStandby: !(spec.standby ?? push.standby ?? true),
         start: () => caches.of(output),
         log,
       }).run();

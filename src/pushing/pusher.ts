@@ -19,6 +19,7 @@ export interface PusherOptions {
   readonly open: OpenSink;
   readonly connectMs: number;
   readonly sendMs: number;
+  readonly skipsStandby?: boolean;
   readonly start: () => GopCache | undefined;
   readonly log: Logger;
 }
@@ -82,7 +83,7 @@ export class Pusher {
    * @throws PushError when it could not be made, or has ended
    */
   async #connection(made: Line | undefined): Promise<Line | undefined> {
-    const { task, destination, choice, start, log } = this.#options;
+    const { task, destination, choice, start, skipsStandby = false, log } = this.#options;
     if (made === undefined) this.#counts.connecting();
     const over = Promise.withResolvers<void>();
     // it may reject before it is awaited
@@ -98,6 +99,7 @@ export class Pusher {
       choice,
       before: this.#tracks,
       start: start(),
+      skipsStandby,
       faults: this.#faults,
       onWarnings: (warnings) => this.#warn(warnings),
       onFail: fail,

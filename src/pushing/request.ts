@@ -1,5 +1,12 @@
 import { kilnError } from '../errors.ts';
-import { demandParameters, readTaskId, readTaskStream, readText, type TaskRequest } from '../tasks/request.ts';
+import {
+  demandParameters,
+  readFlag,
+  readTaskId,
+  readTaskStream,
+  readText,
+  type TaskRequest,
+} from '../tasks/request.ts';
 import { pushProtocol, readDestination } from './destination.ts';
 import { PushError } from './error.ts';
 import type { PushSpec } from './spec.ts';
@@ -26,11 +33,13 @@ export function readPush(
   if (protocol === undefined) throw kilnError('pushProtocolUnknown', named, vhost, app);
   if (protocol === 'rtmp') demandParameters(request, ['streamKey']);
   const streamKey = readText(request, 'streamKey') ?? '';
+  const standby = readFlag(request, 'standby');
   try {
     readDestination(protocol, url, streamKey);
   } catch (error) {
     if (!(error instanceof PushError)) throw error;
     throw kilnError('taskInvalid', error.message);
   }
-  return { id, spec: { stream, protocol, url, streamKey, createdTime: Date.now() } };
+  const common = { stream, protocol, url, streamKey, createdTime: Date.now() };
+  return { id, spec: { ...common, ...(standby !== undefined && { standby }) } };
 }

@@ -20,6 +20,8 @@ export interface PushSessionOptions {
   readonly before: readonly Track[];
   /** Packets of the stream from its last key frame on. */
   readonly start: GopCache | undefined;
+  /** Leaves out media that are shown while the publisher is away. */
+  readonly skipsStandby?: boolean;
   readonly faults: FaultLog;
   /** Called with the dropped tracks and the reasons each time tracks are chosen. */
   readonly onWarnings: (warnings: readonly string[]) => void;
@@ -100,6 +102,8 @@ export class PushSession implements Session {
   }
 
   #packet(packet: Packet): boolean {
+    const { skipsStandby, output } = this.#options;
+    if (skipsStandby === true && output.input.standby.has(packet)) return this.#skip();
     if (this.#gate.waits && !this.#gate.passes(packet)) return true;
     const { length } = packet.data;
     this.out.add(length, Date.now());
@@ -111,6 +115,12 @@ export class PushSession implements Session {
       this.#options.faults.count(`not pushed: ${error.message}`);
       return true;
     }
+  }
+
+  /** Continues with a key frame. */
+  #skip(): true {
+    if (this.#tracks.some(({ type }) => type === 'video')) this.#gate.silence();
+    return true;
   }
 
   #reselect(): void {

@@ -9,6 +9,8 @@ const Spec = Type.Object({
   url: Type.String(),
   /** Empty where none was given. */
   streamKey: Type.String(),
+  /** Whether what is shown while the publisher is away is pushed; defaults to the application's. */
+  standby: Type.Optional(Type.Boolean()),
   /** When the task was created, in milliseconds since the epoch. */
   createdTime: Type.Number(),
 });

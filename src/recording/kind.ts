@@ -62,7 +62,9 @@ export class RecordKind implements StreamKind {
     const faults = new FaultLog(log);
     const disk = this.#disks.open(paths.root, output.queue('file', { bytes: MAX_BYTES / 2 }));
     try {
-      await new Recorder({ task, spec, paths, start: start(name, output), disk, journal, faults, log }).run();
+      const skipsStandby = !(spec.standby ?? application.config.publishers.file?.standby ?? true);
+      const options = { task, spec, paths, skipsStandby, start: start(name, output), disk, journal, faults, log };
+      await new Recorder(options).run();
     } finally {
       disk.close();
       faults.close();

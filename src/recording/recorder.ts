@@ -22,6 +22,8 @@ export interface RecorderOptions {
   readonly task: StreamTask;
   readonly spec: RecordSpec;
   readonly paths: RecordPaths;
+  /** Leaves out media that are shown while the publisher is away. */
+  readonly skipsStandby?: boolean;
   /** Earlier packets of the stream to begin with. */
   readonly start: GopCache | undefined;
   readonly disk: Disk;
@@ -108,6 +110,8 @@ export class Recorder {
 
   #take(packet: Packet): void {
     if (this.#failure !== undefined) return;
+    const { skipsStandby, task } = this.#options;
+    if (skipsStandby === true && task.output.input.standby.has(packet)) return this.#end(false);
     const { track, key } = packet;
     const begins = key && track.id === this.#leader?.id;
     if (begins && (this.#file === undefined || this.#mustSplit(this.#file, packet))) this.#begin(packet);

@@ -1,5 +1,12 @@
 import { kilnError } from '../errors.ts';
-import { demandParameters, readTaskId, readTaskStream, readText, type TaskRequest } from '../tasks/request.ts';
+import {
+  demandParameters,
+  readFlag,
+  readTaskId,
+  readTaskStream,
+  readText,
+  type TaskRequest,
+} from '../tasks/request.ts';
 import { parseSchedule } from './schedule.ts';
 import type { RecordSpec } from './spec.ts';
 
@@ -26,6 +33,7 @@ export function readRecord(request: TaskRequest): { readonly id: string; readonl
   const filePath = readText(request, 'filePath');
   const infoPath = readText(request, 'infoPath');
   const metadata = readText(request, 'metadata');
+  const standby = readFlag(request, 'standby');
   const spec = {
     stream: readTaskStream(request),
     segmentationRule,
@@ -35,6 +43,7 @@ export function readRecord(request: TaskRequest): { readonly id: string; readonl
     ...(filePath !== undefined && { filePath }),
     ...(infoPath !== undefined && { infoPath }),
     ...(metadata !== undefined && { metadata }),
+    ...(standby !== undefined && { standby }),
   };
   return { id: readTaskId(request), spec };
 }

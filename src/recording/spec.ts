@@ -15,6 +15,8 @@ export const RecordSpec = Type.Object({
   schedule: Type.Optional(Type.String()),
   segmentationRule: Type.Union([Type.Literal('discontinuity'), Type.Literal('continuity')]),
   metadata: Type.Optional(Type.String()),
+  /** Whether what is shown while the publisher is away is recorded; defaults to the application's. */
+  standby: Type.Optional(Type.Boolean()),
   /** Milliseconds since the epoch. */
   createdTime: Type.Number(),
 });

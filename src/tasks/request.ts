@@ -49,6 +49,14 @@ export function readText(request: TaskRequest, key: string): string | undefined 
   return value;
 }
 
+/** True or false under a key of the request; undefined when it is absent. @throws taskInvalid */
+export function readFlag(request: TaskRequest, key: string): boolean | undefined {
+  const value = request[key];
+  if (value === undefined || value === null) return undefined;
+  if (typeof value !== 'boolean') throw kilnError('taskInvalid', `[${key}] must be true or false`);
+  return value;
+}
+
 function isRequest(value: unknown): value is TaskRequest {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

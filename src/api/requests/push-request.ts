@@ -13,6 +13,7 @@ export const PushCreation = Type.Object({
   protocol: Type.String({ description: 'srt, rtmp or mpegts' }),
   url: Type.String(),
   streamKey: Type.Optional(Type.String({ description: 'required for rtmp' })),
+  standby: Type.Optional(Type.Boolean({ description: 'whether the slate of a publisher that is away is pushed' })),
 });
 
 /** A push in answers; `sentTime` and `totalsentTime` are in milliseconds. */

@@ -12,4 +12,5 @@ export const RecordCreation = Type.Object({
   filePath: Type.Optional(Type.String()),
   infoPath: Type.Optional(Type.String()),
   metadata: Type.Optional(Type.String()),
+  standby: Type.Optional(Type.Boolean({ description: 'whether the slate of a publisher that is away is recorded' })),
 });

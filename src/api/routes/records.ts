@@ -42,6 +42,7 @@ const RecordInfo = Type.Object({
   schedule: text(),
   segmentationRule: Type.String(),
   sequence: integer(),
+  standby: Type.Optional(Type.Boolean()),
   startTime: text(),
   state: Type.String(),
   stream: TrackStream,

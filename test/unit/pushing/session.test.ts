@@ -42,7 +42,13 @@ class FakeSink implements Sink {
   close(): void {}
 }
 
-function start(t: ExecutionContext, tracks: readonly Track[], sink = new FakeSink(), before: readonly Track[] = []) {
+function start(
+  t: ExecutionContext,
+  tracks: readonly Track[],
+  sink = new FakeSink(),
+  before: readonly Track[] = [],
+  skipsStandby = false,
+) {
   const registry = new Registry();
   addVhost(registry);
   const output = goLive(registry, 'app', 'live', tracks);
@@ -53,6 +59,7 @@ function start(t: ExecutionContext, tracks: readonly Track[], sink = new FakeSin
     choice: { trackIds: [], variantNames: [] },
     before,
     start: undefined,
+    skipsStandby,
     faults: new FaultLog(pino({ level: 'silent' })),
     onWarnings: (told) => void warnings.push(told),
     onFail: ({ message }) => void failures.push(message),
@@ -168,5 +175,24 @@ test("the source's own track is sent, unless the connection before has sent anot
     t.deepEqual(start(t, [encoded, own], sink(), first.session.tracks).session.tracks, [encoded]);
     first.output.setTracks([own]);
     t.deepEqual(first.session.tracks, [own]);
+  }
+});
+
+test('what is shown while the publisher is away is not sent where it is left out, and it goes on with a key frame', (t) => {
+  for (const isSkipped of [true, false]) {
+    const { output, sink } = start(t, [VIDEO, AUDIO], new FakeSink(), [], isSkipped);
+    const { standby } = output.input;
+    write(output, VIDEO, 0);
+    standby.begin(1);
+    write(output, VIDEO, 1);
+    write(output, AUDIO, 1);
+    t.is(sink.written.length, isSkipped ? 1 : 3);
+    standby.end(2);
+    write(output, AUDIO, 2);
+    write(output, VIDEO, 2, false);
+    t.is(sink.written.length, isSkipped ? 1 : 5);
+    write(output, VIDEO, 3);
+    write(output, AUDIO, 3);
+    t.is(sink.written.length, isSkipped ? 3 : 7);
   }
 });

@@ -13,7 +13,7 @@ import { videoPackets, videoTrack } from '../../support/media/packets.ts';
 import { recordSpec } from '../../support/recording/recordings.ts';
 
 /** A recorder of a stream whose disk does not answer. */
-function scene() {
+function scene(skipsStandby = false) {
   const log = pino({ level: 'silent' });
   const registry = new Registry();
   addVhost(registry);
@@ -37,6 +37,7 @@ function scene() {
     spec: recordSpec({ interval: 1000 }),
     paths: { root: '/nowhere', file: 'a.mp4', info: 'a.xml' },
     start: undefined,
+    skipsStandby,
     disk,
     journal: {} as Journal,
     faults: new FaultLog(log),
@@ -95,4 +96,19 @@ test('an application without a FILE publisher records nothing, and the log says 
   t.regex(lines.join(), /the application has no FILE publisher/);
   stop.abort(new TaskEnd('streamGone', 'gone'));
   await t.notThrowsAsync(over);
+});
+
+test('a recording that leaves out what is shown while the publisher is away goes on in another file', (t) => {
+  for (const isSkipped of [true, false]) {
+    const { recorder, output, write, report } = scene(isSkipped);
+    void recorder.run();
+    write(0, 0.9);
+    t.like(report(), { state: 'recording', sequence: 0 });
+    output.input.standby.begin(1);
+    write(1, 1.9);
+    t.like(report(), { state: isSkipped ? 'ready' : 'recording', sequence: isSkipped ? 0 : 1 });
+    output.input.standby.end(2);
+    write(2, 2.9);
+    t.like(report(), { state: 'recording', sequence: isSkipped ? 1 : 2 });
+  }
 });
