@@ -92,9 +92,14 @@ export class Connection {
     this.client = timed(createClient(options, commandTimeoutMs), commandTimeoutMs);
     this.#subscriber = timed(createClient(options, commandTimeoutMs), commandTimeoutMs);
     const onError = (error: Error): void => listener.onFault(describe(error));
-    const follow = (client: Redis): void => {
+    const follow = (client: Redis, isForMessages: boolean): void => {
+      // the first attempt to connect for messages may fail because Redis ends: the connection for commands reports that
+      const quietAttempts = isForMessages ? 1 : 0;
+      let attempts = 0;
       // a connection that was there ends with the error: what comes of that is known by `close`
-      const onSocketError = (error: Error): void => void (client.status !== 'ready' && onError(error));
+      const onSocketError = (error: Error): void => {
+        if (client.status !== 'ready' && attempts > quietAttempts) onError(error);
+      };
       // ioredis hears the first error of a socket only, and a TLS socket may have another, also before it is connected
       const heard = new WeakSet<object>();
       const listen = (): void => {
@@ -103,14 +108,19 @@ export class Connection {
         heard.add(stream);
         stream.on('error', onSocketError);
       };
-      client.on('connect', listen).on('error', (error: Error) => {
-        listen();
-        onSocketError(error);
-      });
+      client
+        .on('connecting', () => attempts++)
+        .on('ready', () => (attempts = 0))
+        .on('connect', listen)
+        .on('error', (error: Error) => {
+          listen();
+          onSocketError(error);
+        });
     };
     for (const client of [this.client, this.#subscriber]) {
-      if (client instanceof Redis) follow(client);
-      else client.on('error', onError).on('+node', follow);
+      const isForMessages = client === this.#subscriber;
+      if (client instanceof Redis) follow(client, isForMessages);
+      else client.on('error', onError).on('+node', (node: Redis) => follow(node, isForMessages));
       client.on('end', () => this.#again(client, onError));
     }
     this.client.on('ready', listener.onUp);
@@ -121,7 +131,10 @@ export class Connection {
     this.#subscriber.on('message', (channel: string, text: string) => channel === events && listener.onMessage(text));
     this.#subscriber.on('ready', () => {
       // what fails here is retried with the next connection; messages only speed up what polling finds
-      this.#subscriber.subscribe(events, `${prefix}${own}`).catch(listener.onFault);
+      this.#subscriber.subscribe(events, `${prefix}${own}`).catch((error: Error) => {
+        // one without an answer went with its connection
+        if (error instanceof ReplyError) onError(error);
+      });
     });
   }
 

@@ -1,4 +1,5 @@
 import { writeFileSync } from 'node:fs';
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
@@ -283,6 +284,54 @@ test('a Redis outage is reported once, and its end once, however often Redis is 
     t.true(back.reachable && back.awayMs >= 5 * TIMING.beat - 10);
   }
   t.deepEqual(faults, []);
+});
+
+test('a connection for messages that fails once is no fault, and one that goes on failing is', async (t) => {
+  const redis = await RedisServer.start(t);
+  // the first one is for commands, the others are for messages
+  const sockets: Socket[] = [];
+  let refused = 0;
+  const gate = createServer((socket) => {
+    socket.on('error', () => socket.destroy());
+    if (refused > 0) {
+      refused--;
+      return void socket.resetAndDestroy();
+    }
+    sockets.push(socket);
+    const target = connect(redis.port, '127.0.0.1').on('error', () => socket.destroy());
+    socket.pipe(target).pipe(socket);
+    socket.once('close', () => target.destroy());
+  });
+  await new Promise<void>((resolve) => gate.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => gate.close());
+  const raw = new Redis(redis.url);
+  t.teardown(() => raw.disconnect());
+  const faults: Error[] = [];
+  const node = await openNode(
+    t,
+    'a',
+    { url: `redis://127.0.0.1:${(gate.address() as AddressInfo).port}` },
+    { onFault: (error) => faults.push(error) },
+  );
+  await until('both are connected', () => node.state === 'connected' && sockets.length === 2);
+  const fail = async (times: number): Promise<void> => {
+    refused = times;
+    const next = sockets.length + 1;
+    sockets.at(-1)?.resetAndDestroy();
+    await until('it is connected again', () => sockets.length === next);
+    await until('it listens', async () => {
+      const [, count] = (await raw.pubsub('NUMSUB', '{kiln:test}:events')) as [string, number];
+      return Number(count) === 1;
+    });
+  };
+  await fail(1);
+  t.deepEqual(faults, []);
+  await fail(2);
+  t.is(node.state, 'connected');
+  t.deepEqual(
+    faults.map((fault) => fault instanceof UnavailableError),
+    [true],
+  );
 });
 
 test('a Redis that is not there at the start, and then rejects all, is reported with what an operator has to mend', async (t) => {
