@@ -17,7 +17,7 @@ interface Child {
   readonly uri: string;
   readonly url: string;
   readonly full: string[];
-  /** When it was last had, in milliseconds since the epoch. */
+  /** When the last update was had, in milliseconds since the epoch. */
   hadAt: number;
   /** As a player that asks for delta updates where it can. */
   readonly updates: string[];
@@ -67,7 +67,8 @@ export class PlaylistHistory {
     const isSame = (await this.#fetch(url)) === now;
     // a player does not ask for an update of what is older than half the skip boundary (6.3.7)
     const isRecent = Date.now() - child.hadAt < (skipBoundaryOf(now) / 2) * 1000;
-    child.hadAt = Date.now();
+    // one that got no update, because the server went away, asks for the whole next
+    child.hadAt = delta === undefined ? 0 : Date.now();
     if (delta !== undefined) updates.push(before === undefined || !isRecent ? now : delta);
     if (old !== undefined) legacy.push(old);
     if (isSame && isRecent && before !== undefined && delta !== undefined)
