@@ -5,12 +5,12 @@ import { availableParallelism } from 'node:os';
 import { basename, join } from 'node:path';
 import { filesOfRoom } from './test/support/runner/rooms.ts';
 
-// Each file has a thread of its own, which would compile ava, strip the types of all that the file imports and compile
-// that anew. Threads, and processes that tests start, inherit the folder by the environment.
+// Each file has a process of its own, which would compile ava, strip the types of all that the file imports and compile
+// that anew. It inherits the folder by the environment, as do the programs that tests start.
 process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, 'node_modules/.cache/node');
 enableCompileCache(process.env.NODE_COMPILE_CACHE);
 
-// `test/unit/<room>.room.ts` runs the files of its room in one thread, unless some files are asked for
+// `test/unit/<room>.room.ts` runs the files of its room in one process, unless some files are asked for
 const asksForFiles = process.argv.slice(2).some((argument) => !argument.startsWith('-') && argument !== 'test/unit/**');
 const rooms = asksForFiles ? [] : globSync('test/unit/*.room.ts', { cwd: import.meta.dirname });
 
@@ -25,6 +25,9 @@ export default {
   // files of one kind run beside others, not beside each other: some compute, others wait
   sortTestFiles: (one, other) => (shuffled(one) < shuffled(other) ? -1 : 1),
   extensions: ['ts'],
+  // Not threads: a program that one of them starts has, until it runs, what all others have open. Ports that a test has
+  // closed would accept connections, or not be free, and files could not be run.
+  workerThreads: false,
   // the long ones are for `npm run test:all`
   files: [
     'test/**/*.test.ts',

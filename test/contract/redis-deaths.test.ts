@@ -6,7 +6,7 @@ import type { Claim, Cluster, Lease, NodeIdentity, RedisClusterOptions, RedisOpt
 import { startChild } from '../support/cluster/child-node.ts';
 import { openNode, SECRET, TIMING } from '../support/cluster/cluster.ts';
 import { Forwarder } from '../support/network/forwarder.ts';
-import { freePorts, released } from '../support/network/ports.ts';
+import { freePorts } from '../support/network/ports.ts';
 import { openRedisCluster } from '../support/redis/redis-cluster.ts';
 import { RedisServer } from '../support/redis/redis.ts';
 import { TcpProxy } from '../support/network/tcp-proxy.ts';
@@ -215,7 +215,6 @@ test('a process that is started anew under its id and address has at once what t
   const ended = once(child.process, 'exit');
   child.process.kill('SIGKILL');
   await ended;
-  await released(port);
   const { open } = witnesses();
   const again = await open(t, 'c', { url: redis.url }, { port: { host: BOUND, port, secrets: [SECRET] } });
   t.true(leaseOf(await again.claim('key', 1, STOP)).valid);

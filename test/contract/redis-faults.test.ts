@@ -16,7 +16,7 @@ import {
 } from '#cluster';
 import { startChild } from '../support/cluster/child-node.ts';
 import { mirrored, openNode, SECRET, TIMING } from '../support/cluster/cluster.ts';
-import { freePorts, released } from '../support/network/ports.ts';
+import { freePorts } from '../support/network/ports.ts';
 import { RedisServer } from '../support/redis/redis.ts';
 import { TcpProxy } from '../support/network/tcp-proxy.ts';
 import { until } from '../support/time/until.ts';
@@ -594,10 +594,7 @@ async function openRestarting(t: ExecutionContext) {
   const wayOfB = await TcpProxy.open(t, redis.port);
   const b = await start(`redis://127.0.0.1:${wayOfB.port}`);
   await seeEachOther([a, b]);
-  const restart = async () => {
-    await released(port);
-    return await start(redis.url);
-  };
+  const restart = () => start(redis.url);
   return { a, b, wayOfA, wayOfB, restart };
 }
 

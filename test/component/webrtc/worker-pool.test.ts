@@ -24,15 +24,6 @@ async function create(t: ExecutionContext, { iceCandidate = [ANY], iceWorkerCoun
   return pool;
 }
 
-/**
- * Resolves when a worker runs. Test files that run in other threads of this process may be starting a program, which has its open
- * ports, too, until it runs: then the first attempt to open them fails.
- */
-async function ready(pool: WorkerPool): Promise<void> {
-  await pool.ready();
-  await until('a worker runs', () => pool.workers.length > 0);
-}
-
 /** Places a peer for good. @returns its worker */
 function place(pool: WorkerPool) {
   const worker = pool.pick(WAY, () => false);
@@ -58,7 +49,7 @@ test('addresses of both families that are not local are announced for one port',
     return { address, first: port, last: port, protocol: 'udp' as const };
   });
   const pool = await create(t, { iceCandidate });
-  await ready(pool);
+  await pool.ready();
   t.deepEqual(
     pool.workers[0]?.candidates.map(({ address }) => address),
     ['198.51.100.3', '2001:db8::7'],
@@ -93,7 +84,7 @@ test('nothing runs before the first peer, and nobody else gets the ports', async
   t.is(pool.workers.length, 0);
   await t.throwsAsync(udp(port), { code: 'EADDRINUSE' });
   await t.throwsAsync(tcp(port), { code: 'EADDRINUSE' });
-  await Promise.all([ready(pool), ready(pool)]);
+  await Promise.all([pool.ready(), pool.ready()]);
   t.is(pool.workers.length, 1);
   t.deepEqual(
     pool.workers[0]?.candidates.map(({ protocol, port: opened }) => [protocol, opened]),

@@ -1,9 +1,8 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { portsInUse, unusedPorts } from '../../../deploy/cluster/ports.ts';
+import { unusedPorts } from '../../../deploy/cluster/ports.ts';
 import { isAlive } from '../../../src/lib/process-usage.ts';
-import { until } from '../time/until.ts';
 
 /**
  * Above those that systems give to outgoing connections and to who asks for any (32768 to 60999), and those that media
@@ -23,14 +22,6 @@ export function freePorts(count: number): number[] {
     const port = FIRST + Math.floor(Math.random() * COUNT);
     return reserve(port) ? port : undefined;
   });
-}
-
-/**
- * Waits until nobody has a port: one that this process has closed is kept by each child that another thread is starting,
- * until that child has become its program.
- */
-export async function released(port: number): Promise<void> {
-  await until(`port ${port} is free`, () => !portsInUse().has(port));
 }
 
 /** @returns false when a process that lives has it */
