@@ -6,6 +6,7 @@ import test, { type ExecutionContext } from 'ava';
 import type { Page } from 'playwright-core';
 import { launchBrowser } from '../support/hls/browser.ts';
 import { hlsScripts } from '../support/hls/hls-scripts.ts';
+import { PlaylistHistory } from '../support/hls/playlist-history.ts';
 import { Program } from '../support/media/ffmpeg.ts';
 import { mediaFolder } from '../support/media/media-files.ts';
 import { readNumbers, writeNumbered, type PictureNumber } from '../support/media/numbered-files.ts';
@@ -112,6 +113,15 @@ test('viewers stay while a file stands in for the publisher, and see the next on
   const frames = async () => (await webrtc.evaluate<{ frames: number }>('received()')).frames;
   const shownTo = (time: number) => hls.waitForFunction(`document.querySelector('video').currentTime > ${time}`);
   const time = () => hls.evaluate<number>(`document.querySelector('video').currentTime`);
+  const history = new PlaylistHistory(async (url) => {
+    const answer = await fetch(url);
+    return answer.ok ? answer.text() : undefined;
+  }, kiln.httpUrl('/app/live/llhls.m3u8'));
+  const watching = new AbortController();
+  const watch = async (): Promise<void> => {
+    while (!watching.signal.aborted) await history.look();
+  };
+  const watched = watch();
   await until('WebRTC shows it', async () => (await frames()) > 25);
   await shownTo(2);
 
@@ -133,6 +143,10 @@ test('viewers stay while a file stands in for the publisher, and see the next on
   t.is(await webrtc.evaluate('connection.connectionState'), 'connected');
   t.deepEqual(await hls.evaluate('faults'), []);
   t.true(viewer.running, viewer.stderr);
+  watching.abort();
+  await watched;
+  t.true(history.size > 5);
+  t.deepEqual(history.broken(), []);
   t.is((await kiln.api('/v1/vhosts/default/apps/app/streams/live', 'DELETE')).status, 200);
   await until('its publisher is disconnected', () => !next.running);
   await viewer.exited();
@@ -150,4 +164,64 @@ test('viewers stay while a file stands in for the publisher, and see the next on
   );
   t.is((last?.frames[0] ?? 1) % RATE, 0, 'it begins with a key frame');
   t.true(last?.frames.every((frame, index) => frame === index + (last.frames[0] as number)));
+});
+
+const SMALL =
+  '<OutputProfiles><OutputProfile><Name>small</Name><OutputStreamName>${OriginStreamName}_small</OutputStreamName><Encodes>' +
+  '<Video><Name>v</Name><Codec>h264</Codec><Width>160</Width><Height>90</Height><Bitrate>500000</Bitrate><Framerate>25</Framerate></Video>' +
+  '</Encodes></OutputProfile></OutputProfiles>';
+
+test('recordings of what is encoded have no slate where that is left out, whatever the next publisher sends', async (t) => {
+  const records = join(folder, 'records');
+  const kiln = await start(t, `<File>${slate}</File>`, {
+    publishers: `<FILE><RootPath>${records}</RootPath><Standby>false</Standby></FILE>`,
+    application: `<Standby><Enable>true</Enable><File>${slate}</File></Standby>${SMALL}`,
+  });
+  const publisher = publish(t, first, kiln.rtmpUrl('taped'));
+  await kiln.liveStream('taped');
+  const app = '/v1/vhosts/default/apps/app';
+  const { status } = await kiln.api(`${app}:startRecord`, 'POST', {
+    ...{ id: 'tape', stream: { name: 'taped_small' }, filePath: '/tape_${Sequence}.ts', infoPath: '/tape.xml' },
+  });
+  t.is(status, 200);
+  const began = (count: number) =>
+    until(
+      `${count} slates`,
+      () => kiln.log.split('standby.began').length > count && kiln.log.split('standby.began').length,
+    );
+  const back = (count: number) => until(`${count} returns`, () => kiln.log.split('standby.ended').length > count);
+  const recorded = async () => {
+    const { body } = await kiln.api<{ recordTime: number; sequence: number; state: string }[]>(`${app}:records`);
+    return body.response[0];
+  };
+  const records2s = (sequence: number) =>
+    until(`file ${sequence}`, async () => {
+      const row = await recorded();
+      return row !== undefined && row.sequence === sequence && row.recordTime >= 2000;
+    });
+  await records2s(0);
+  publisher.signal('SIGSTOP');
+  await began(1);
+  await until('the file is closed', async () => (await recorded())?.state === 'ready');
+  publisher.signal('SIGCONT');
+  await back(1);
+  await records2s(1);
+  await publisher.stop();
+  await began(2);
+  await until('the file is closed', async () => (await recorded())?.state === 'ready');
+  const large = join(folder, 'large.mp4');
+  await writeNumbered(large, { item: SECOND, frames: 1000, rate: 30, gop: 30, size: '640x360', audio: [] });
+  publish(t, large, kiln.rtmpUrl('taped'));
+  await back(2);
+  await records2s(2);
+  t.is((await kiln.api(`${app}:stopRecord`, 'POST', { id: 'tape' })).status, 200);
+  const items = await until('the files are complete', async () => {
+    const files = [0, 1, 2].map((sequence) => readNumbers(join(records, `tape_${sequence}.ts`)).catch(() => undefined));
+    const all = await Promise.all(files);
+    return (
+      all.every((numbers) => numbers !== undefined) &&
+      all.map((numbers) => [...new Set(numbers?.map(({ item }) => item))])
+    );
+  });
+  t.deepEqual(items, [[FIRST], [FIRST], [SECOND]]);
 });

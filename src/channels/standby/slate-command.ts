@@ -12,11 +12,18 @@ const MOST_SECONDS = 600;
 const MOST_BYTES = 1024 * 1024 * 1024;
 const COLOUR = '0x1b2230';
 const TEXT_COLOUR = '0xe8eaee';
+/** Size of a font by which a line of text fills the width: characters are about half as wide as high. */
+const WIDTHS_OF_TEXT = 1.6;
 const UNKNOWN_RATE = 30;
 /** Usual frame rates, as ffmpeg writes them. A measured one is taken for the nearest within 2 %. */
 const RATES = ['10', '12', '15', '20', '24000/1001', '24', '25', '30000/1001', '30', '48', '50', '60000/1001', '60'];
 const RATE_TOLERANCE = 0.02;
 const LEAST_BITRATE = 250_000;
+/**
+ * Reference frames that no preset of x264 has: the parameter sets of a slate differ from the publisher's, so that HLS
+ * begins a segment with its first key frame, and with that of the next publisher.
+ */
+const OWN_REFERENCES = '4';
 
 /** Encoders by codec, as ffmpeg names them; the first available one is used. */
 const ENCODERS: Readonly<Partial<Record<MediaTrack['codec'], readonly string[]>>> = {
@@ -137,7 +144,7 @@ function videoOptions({ track, framerate, bitrate }: SlateVideo, encoder: string
   const filters = [
     `scale=${width}:${height}:force_original_aspect_ratio=decrease`,
     `pad=${width}:${height}:(ow-iw)/2:(oh-ih)/2`,
-    ...(text === '' ? [] : [drawText(text)]),
+    ...(text === '' ? [] : [drawText(text, width, height)]),
     ...(sar === undefined ? [] : [`scale=${even(track.width)}:${even(track.height)}`]),
     ...(colour?.fullRange === true ? ['scale=out_range=full'] : []),
     `setsar=${sar === undefined ? '1' : `${sar.num}/${sar.den}`}`,
@@ -154,9 +161,12 @@ function videoOptions({ track, framerate, bitrate }: SlateVideo, encoder: string
   ];
 }
 
-function drawText(text: string): string {
+/** @param width of the video, which the text does not exceed */
+function drawText(text: string, width: number, height: number): string {
+  const longest = Math.max(...text.split('\n').map(({ length }) => length));
+  const size = Math.max(1, Math.floor(Math.min(height / 14, (WIDTHS_OF_TEXT * width) / longest)));
   const value = text.replace(/[\\':]/g, '\\$&').replace(/[\\'[\],;]/g, '\\$&');
-  return `drawtext=expansion=none:fontcolor=${TEXT_COLOUR}:fontsize=h/14:x=(w-text_w)/2:y=(h-text_h)/2:text=${value}`;
+  return `drawtext=expansion=none:fontcolor=${TEXT_COLOUR}:fontsize=${size}:x=(w-text_w)/2:y=(h-text_h)/2:text=${value}`;
 }
 
 function colourOptions({ colour }: VideoTrack): Options {
@@ -180,6 +190,7 @@ function encoderOptions(track: VideoTrack, encoder: string, bitrate: number): Op
       const { profile, level } = avcOf(track);
       return [
         ['preset', 'veryfast'],
+        ['refs', OWN_REFERENCES],
         ['profile', profile],
         ...(level === undefined ? [] : [['level', level] as const]),
         ...quality(23, bitrate),

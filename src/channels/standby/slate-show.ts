@@ -11,6 +11,8 @@ const LOOK_MS = 250;
 const STEP_MS = 4;
 /** A slate begins no further in the past than this: it is written in a burst up to the present. */
 const CAUGHT_UP_MS = 2000;
+/** Share by which a slate is slower than time where the stream is ahead of it, as after a burst of its publisher. */
+const SLOWER = 0.03;
 
 export interface SlateShowOptions {
   readonly slate: Slate;
@@ -91,7 +93,8 @@ export class SlateShow {
     const writer = this.#writer;
     if (writer === undefined || this.#closed) return;
     const now = this.#options.clock.monotonic();
-    this.#timer.begin(now);
+    const passed = this.#timer.begin(now);
+    this.#dueFrom += Math.max(0, Math.min(this.#shownFrom - this.#dueFrom, passed * SLOWER));
     for (;;) {
       const { queue } = this.#pass;
       const unit = queue.next;

@@ -20,6 +20,8 @@ import type { Slate, SlateWish } from './slates.ts';
 const PREPARE_AFTER_MS = 2000;
 /** A publisher that leaves earlier: time for the slate to be encoded, in which nothing is shown. */
 const READY_WITHIN_MS = 10_000;
+/** Time for what was held up on its way to come, when a publisher that was silent goes on. */
+const HELD_UP_MS = 300;
 /** Pause between looks whether a slate may still be shown. */
 const LOOK_MS = 1000;
 
@@ -42,6 +44,16 @@ interface Publisher {
   tracks: readonly Track[];
   /** Monotonic milliseconds at time 0 of its input; undefined before it was shown. */
   offset: number | undefined;
+  /** Set while it is silent, and until it is shown again. */
+  silence: Silence | undefined;
+}
+
+/** Silence of a publisher that is still connected. */
+interface Silence {
+  /** Monotonic milliseconds until which its packets are taken for old; undefined while none has come. */
+  isOldUntil: number | undefined;
+  /** A key frame was asked for. */
+  isOver: boolean;
 }
 
 /** A slate for the tracks of a publisher, encoded or about to be. */
@@ -117,7 +129,7 @@ export class StandingStream {
     const input = new InputStream(stream.name, source, stream.counters, {
       continuity: stream.continuity.forPublisher(),
     });
-    const publisher: Publisher = { input, gate: new KeyGate(), tracks: [], offset: undefined };
+    const publisher: Publisher = { input, gate: new KeyGate(), tracks: [], offset: undefined, silence: undefined };
     if (stream.closed) {
       input.close('the stream has ended');
       return input;
@@ -172,6 +184,7 @@ export class StandingStream {
   #packet(publisher: Publisher, packet: Packet): void {
     if (this.#publisher !== publisher || this.#phase.kind === 'closed') return;
     this.#silence?.heard();
+    if (publisher.silence !== undefined && this.#isOld(publisher.silence, publisher.input)) return;
     if (publisher.gate.waits && !publisher.gate.passes(packet)) return;
     if (!this.#isShown(publisher)) {
       this.#return(publisher, packet);
@@ -179,6 +192,16 @@ export class StandingStream {
       if (this.#publisher !== publisher) return;
     }
     this.#writer.write(packet as ItemUnit);
+  }
+
+  /** Whether a packet of a publisher that goes on after a silence was held up on its way. */
+  #isOld(silence: Silence, input: InputStream): boolean {
+    const now = this.#options.clock.monotonic();
+    silence.isOldUntil ??= now + HELD_UP_MS;
+    if (now < silence.isOldUntil) return true;
+    if (!silence.isOver) input.wantKey();
+    silence.isOver = true;
+    return false;
   }
 
   /** Shows a publisher, from a packet on. */
@@ -194,6 +217,7 @@ export class StandingStream {
     clearInterval(this.#lookTimer);
     this.#last = publisher;
     this.#tracksLike();
+    publisher.silence = undefined;
     publisher.offset = from - (1000 * pts * timebase.num) / timebase.den;
     stream.isVacant = false;
     this.#watch(publisher);
@@ -238,6 +262,7 @@ export class StandingStream {
     if (publisher !== undefined) {
       if (publisher.tracks.some(({ type }) => type === 'video')) publisher.gate.silence();
       publisher.offset = undefined;
+      publisher.silence = { isOldUntil: undefined, isOver: false };
     }
     this.#wait(reason);
   }

@@ -6,9 +6,10 @@ import type { SlateTrack } from '../../../../src/channels/standby/slate-command.
 import { SlatePass } from '../../../../src/channels/standby/slate-pass.ts';
 import { Slates, type Slate } from '../../../../src/channels/standby/slates.ts';
 import type { ItemUnit } from '../../../../src/channels/scheduled/item-source.ts';
-import type { MediaTrack, VideoTrack } from '../../../../src/core/track.ts';
+import { MediaFiles } from '../../../../src/channels/scheduled/media-files.ts';
+import { sameFormat, type MediaTrack, type VideoTrack } from '../../../../src/core/track.ts';
 import { probeFfmpeg } from '../../../../src/transcode/probe.ts';
-import { mediaFolder, nutOf, writePattern } from '../../../support/media/media-files.ts';
+import { mediaFolder, nutOf, readUnits, writePattern } from '../../../support/media/media-files.ts';
 import { readNumbers, writeNumbered } from '../../../support/media/numbered-files.ts';
 import { audioTrack, AVC_BASELINE, AVC_HIGH, videoTrack } from '../../../support/media/packets.ts';
 
@@ -80,6 +81,17 @@ test('a slate of a file is cut to the frame rate of the publisher', async (t) =>
     times.slice(1).every((time, index) => time - (times[index] as number) === 40),
     String(times),
   );
+});
+
+test('a slate has other parameter sets than the same encoder makes of the video it stands in for', async (t) => {
+  const { prepare } = openSlates();
+  const publisher = join(folder, 'publisher.mp4');
+  await writeNumbered(publisher, { item: 1, frames: 50, rate: 25, gop: 25 });
+  const info = await readUnits(new MediaFiles(folder, 'ffmpeg'), 'file://publisher.mp4');
+  const track = info.units.find((unit) => unit.track.type === 'video')?.track as VideoTrack;
+  t.truthy(track.config);
+  const { tracks } = await read(await prepare([{ track, framerate: 25, bitrate: 0 }], 'publisher.mp4'));
+  t.false(sameFormat(track, tracks[0] as MediaTrack));
 });
 
 const CODECS: Record<string, readonly [MediaTrack, MediaTrack['codec']]> = {

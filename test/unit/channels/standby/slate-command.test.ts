@@ -84,6 +84,11 @@ test('the text of a slate is no part of the filters', (t) => {
   t.true(line.includes(String.raw`text=it\\\'s 100%\\: a\\\\b\, \[c\]\;`), line);
 });
 
+test('a long text is written in smaller letters', (t) => {
+  t.true(args([VIDEO], undefined, 'soon').includes('fontsize=25'));
+  t.true(args([VIDEO], undefined, 'x'.repeat(100)).includes('fontsize=10'));
+});
+
 test('a slate for audio alone has no picture', (t) => {
   for (const line of [args([AUDIO]), args([AUDIO], FILE)]) {
     t.false(line.includes('color='));

@@ -195,16 +195,24 @@ test('the source of a stream is that of its last publisher, without a connection
 });
 
 test('a publisher that falls silent is replaced by the slate, and shown again when it goes on', async (t) => {
-  const { stream, standing, widths, slate } = await open(t, { silenceTimeoutMs: 100 });
+  const { clock, stream, standing, widths, slate } = await open(t, { silenceTimeoutMs: 100 });
   const input = standing.take(RTMP);
   send(input, [VIDEO]);
   await until('it counts as away', () => stream.isVacant);
   await slate();
   t.false(input.closed);
   const [, next] = videoPackets(VIDEO, { from: 1, to: 2 }) as [Packet, Packet];
+  let wanted = 0;
+  input.on('keyWanted', () => wanted++);
   input.write(next);
-  t.is(widths().at(-1), SLATE_WIDTH);
   writeMedia(input, [VIDEO], 2, 3);
+  t.is(widths().at(-1), SLATE_WIDTH, 'what was held up on its way is old');
+  t.is(wanted, 0);
+  clock.run(500);
+  input.write({ ...next, dts: 270_000, pts: 270_000 });
+  t.is(wanted, 1);
+  t.is(widths().at(-1), SLATE_WIDTH);
+  writeMedia(input, [VIDEO], 4, 5);
   t.is(widths().at(-1), VIDEO.width);
   t.false(stream.isVacant);
 });
@@ -315,4 +323,25 @@ test('events that a publisher injects stay at their place beside its media', asy
   await slate();
   t.true(stream.tracks.some(({ type }) => type === 'data'));
   t.true(stream.inject('ID3v2', Buffer.from('two')), 'and the API injects beside the slate');
+});
+
+test('a stream that its publishers have brought ahead of time is there in time again after a slate', async (t) => {
+  const { clock, standing, packets, slate } = await open(t);
+  const input = standing.take(RTMP);
+  // 3 s at once
+  send(input, [VIDEO], 3);
+  input.close('the publisher left');
+  await slate();
+  const ahead = () => (timesOf(packets, 'video').at(-1) ?? 0) - clock.monotonic();
+  const before = ahead();
+  t.true(before > 2500, String(before));
+  await until('it is in time', () => {
+    clock.run(100);
+    return ahead() < before - 200;
+  });
+  const all = steps(timesOf(packets, 'video'));
+  t.true(
+    all.every((step) => step >= 1 && step <= 60),
+    String(all),
+  );
 });
