@@ -225,3 +225,22 @@ test('recordings of what is encoded have no slate where that is left out, whatev
   });
   t.deepEqual(items, [[FIRST], [FIRST], [SECOND]]);
 });
+
+test('a server stops in order while it shows the slate of a stream of audio alone, and of one with what it cannot encode it shows none', async (t) => {
+  const kiln = await start(t, '');
+  const tone = ['-nostdin', '-v', 'error', '-re', '-f', 'lavfi', '-i', 'sine=440:r=44100'];
+  const audio = new Program('ffmpeg', [...tone, '-c:a', 'aac', '-ac', '1', '-f', 'flv', kiln.rtmpUrl('radio')]);
+  t.teardown(() => audio.stop());
+  await kiln.liveStream('radio');
+  const mp3 = new Program('ffmpeg', [...tone, '-c:a', 'libmp3lame', '-f', 'flv', kiln.rtmpUrl('mp3')]);
+  t.teardown(() => mp3.stop());
+  await kiln.liveStream('mp3');
+  await Promise.all([audio.stop(), mp3.stop()]);
+  await until('a slate is shown', () => kiln.log.includes('standby.began'));
+  await until('the other stream has ended', async () => (await kiln.stream('mp3')).status === 404);
+  t.regex(kiln.log, /MP3 cannot be encoded/);
+  const { input } = (await kiln.stream('radio')).body.response;
+  t.like(input.tracks[0], { type: 'Audio', audio: { codec: 'AAC', samplerate: 44_100, channel: 1 } });
+  kiln.signal('SIGTERM');
+  t.is(await kiln.exited(), 0);
+});
