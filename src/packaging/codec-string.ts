@@ -6,11 +6,13 @@ import * as vp9 from '../codecs/vp9.ts';
 import { UnsupportedTrackError } from '../containers/fmp4/sample-entry.ts';
 import type { MediaTrack } from '../core/track.ts';
 
+type Coded = Pick<MediaTrack, 'type' | 'codec' | 'config'> & { readonly inBandSets?: true };
+
 /**
  * CODECS string of a track (RFC 6381).
  * @throws UnsupportedTrackError, BitstreamError
  */
-export function codecString(track: MediaTrack): string {
+export function codecString(track: Coded): string {
   const { codec, config } = track;
   const isOpen = track.type === 'video' && track.inBandSets === true;
   if (codec === 'OPUS') return 'opus';

@@ -22,17 +22,28 @@ export function initSegment(track: MediaTrack): Buffer {
  * @throws UnsupportedTrackError
  */
 export function fragmentedMovie(tracks: readonly MediaTrack[], timescale: number): Buffer {
-  const tables = [
+  const ids = tracks.map((_, index) => TRACK_ID + index);
+  return box(
+    'moov',
+    movieHeader(timescale, 0, TRACK_ID + tracks.length),
+    ...tracks.map((track, index) =>
+      trackBox(track, { id: TRACK_ID + index, duration: 0, mediaDuration: 0, tables: emptyTables() }),
+    ),
+    movieExtends(ids),
+  );
+}
+
+/** Boxes of `stbl` after the sample description, in a file whose samples are in fragments. */
+export function emptyTables(): Buffer[] {
+  return [
     fullBox('stts', 0, 0, u32(0)),
     fullBox('stsc', 0, 0, u32(0)),
     fullBox('stsz', 0, 0, u32(0, 0)),
     fullBox('stco', 0, 0, u32(0)),
   ];
-  const ids = tracks.map((_, index) => TRACK_ID + index);
-  return box(
-    'moov',
-    movieHeader(timescale, 0, TRACK_ID + tracks.length),
-    ...tracks.map((track, index) => trackBox(track, { id: TRACK_ID + index, duration: 0, mediaDuration: 0, tables })),
-    box('mvex', ...ids.map((id) => fullBox('trex', 0, 0, u32(id, 1, 0, 0, 0)))),
-  );
+}
+
+/** `mvex` (ISO/IEC 14496-12, 8.8.1). @param before boxes before those of the tracks */
+export function movieExtends(ids: readonly number[], before: readonly Buffer[] = []): Buffer {
+  return box('mvex', ...before, ...ids.map((id) => fullBox('trex', 0, 0, u32(id, 1, 0, 0, 0))));
 }

@@ -1,7 +1,8 @@
 import type { Patch, ReadAt } from '../file-muxer.ts';
-import { box } from './box.ts';
 import { finalIndex, PLACE_BYTES } from './final-index.ts';
-import { timedBox, type TrackPlace } from './movie.ts';
+import type { TrackPlace } from './movie.ts';
+import { placedTrak } from './placed-trak.ts';
+import { BOX_HEAD_BYTES, child, children } from './read-box.ts';
 import { SampleTable, type IndexedRun } from './sample-table.ts';
 
 /** Changes that repair an interrupted file. */
@@ -12,13 +13,6 @@ export interface Mended {
   readonly tail: readonly Buffer[];
   /** Patches to apply once the tail is on the disk. */
   readonly patches: readonly Patch[];
-}
-
-interface Child {
-  readonly type: string;
-  /** Whole box, and its content. */
-  readonly bytes: Buffer;
-  readonly content: Buffer;
 }
 
 interface Trak {
@@ -33,7 +27,6 @@ interface TrackRun extends IndexedRun {
 }
 
 const HEAD_BYTES = 16;
-const BOX_HEAD_BYTES = 8;
 /** Limit for a `moov` or `moof`, which has some kilobytes in a recording: a larger size is damage. */
 const MAX_TABLE_BYTES = 16 * 1024 * 1024;
 /** Flags of `trun`: data offset, a duration and a size for each sample (ISO/IEC 14496-12, 8.8.8). */
@@ -109,7 +102,7 @@ class Fragments {
     const tracks = used.map(([id, { bytes, table }]) => ({
       id,
       table,
-      trak: (place: TrackPlace) => placed(bytes, place),
+      trak: (place: TrackPlace) => placedTrak(bytes, place),
     }));
     const { movie, patch } = finalIndex(tracks, Math.max(...this.#traks.keys()) + 1, this.#placeAt, whole);
     return { whole, tail: [movie], patches: [patch] };
@@ -164,49 +157,4 @@ function readSamples(trun: Buffer, flags: number): IndexedRun['samples'] {
       data: { length },
     };
   });
-}
-
-/** Converts the `trak` of a fragmented file to one with tables. */
-function placed(trak: Buffer, { duration, mediaDuration, edits, tables }: TrackPlace): Buffer {
-  return rebuilt(trak, {
-    tkhd: ({ content }) => Buffer.concat([timed('tkhd', content, 8, duration), ...(edits ? [edits] : [])]),
-    mdia: (mdia) =>
-      rebuilt(mdia.bytes, {
-        mdhd: ({ content }) => timed('mdhd', content, 4, mediaDuration),
-        minf: (minf) =>
-          rebuilt(minf.bytes, { stbl: ({ content }) => box('stbl', child(content, 'stsd').bytes, ...tables) }),
-      }),
-  });
-}
-
-function rebuilt(bytes: Buffer, parts: Readonly<Record<string, (part: Child) => Buffer>>): Buffer {
-  const inside = children(bytes.subarray(BOX_HEAD_BYTES));
-  return box(bytes.toString('latin1', 4, 8), ...inside.map((part) => parts[part.type]?.(part) ?? part.bytes));
-}
-
-/** Sets the duration of a box of version 0, in which `before` bytes stand between times and duration. */
-function timed(type: string, content: Buffer, before: number, duration: number): Buffer {
-  const flags = content.readUInt32BE(0) & 0xffffff;
-  const rest = content.subarray(12 + before + 4);
-  return timedBox(type, flags, content.subarray(12, 12 + before), duration, rest);
-}
-
-/** @throws RangeError when it is missing */
-function child(content: Buffer, type: string): Child {
-  const found = children(content).find((one) => one.type === type);
-  if (found === undefined) throw new RangeError(`there is no ${type} box`);
-  return found;
-}
-
-/** @throws RangeError for sizes that do not add up */
-function children(content: Buffer): Child[] {
-  const found: Child[] = [];
-  for (let at = 0; at < content.length;) {
-    const size = content.readUInt32BE(at);
-    if (size < BOX_HEAD_BYTES || at + size > content.length) throw new RangeError(`a box of ${size} bytes`);
-    const bytes = content.subarray(at, at + size);
-    found.push({ type: bytes.toString('latin1', 4, 8), bytes, content: bytes.subarray(BOX_HEAD_BYTES) });
-    at += size;
-  }
-  return found;
 }

@@ -1,5 +1,6 @@
 import { rescale, type Timebase } from '../../core/timebase.ts';
-import { box, fullBox, u32, u64 } from './box.ts';
+import { fullBox, u32 } from './box.ts';
+import { editList } from './edit-list.ts';
 import type { Run, Sample } from './fragment.ts';
 import type { TrackPlace } from './movie.ts';
 import { Numbers } from './numbers.ts';
@@ -69,12 +70,12 @@ export class SampleTable {
     // if an edit begins before the first picture is shown, some readers show that at the beginning of the edit
     const before = this.#inMovie(start + this.#lead, timescale);
     const own = this.#inMovie(mediaDuration, timescale);
-    const edits = fullBox('elst', 1, 0, u32(2), u64(before), EMPTY, u64(own), u64(this.#lead), NORMAL_RATE);
+    const edits = { empty: before, duration: own, mediaTime: this.#lead };
     return {
       id,
       duration: this.duration(timescale),
       mediaDuration,
-      ...(this.#hasEdits(timescale) && { edits: box('edts', edits) }),
+      ...(this.#hasEdits(timescale) && { edits: editList(edits) }),
       tables: this.#tables(),
     };
   }
@@ -106,9 +107,6 @@ export class SampleTable {
     return rescale(ticks, this.#timebase, { num: 1, den: timescale });
   }
 }
-
-const EMPTY = u32(0xffff_ffff, 0xffff_ffff, 0x10000);
-const NORMAL_RATE = u32(0x10000);
 
 /** Adds to pairs of count and value. */
 function count(pairs: Numbers, value: number): void {

@@ -43,6 +43,14 @@ export function codedPackets({ video, audio, seconds }: Coded): Packet[] {
   if (video !== undefined) args.push(...PICTURE[video.codec], '-pix_fmt', 'yuv420p', '-g', String(video.gop ?? 25));
   if (audio !== undefined) args.push(...SOUND[audio]);
   const nut = execFileSync('ffmpeg', [...args, '-t', String(seconds), '-f', 'nut', 'pipe:1'], { maxBuffer: 1 << 28 });
+  return nutPackets(nut, { video: video?.codec, audio });
+}
+
+/** What a NUT file has, in canonical form and in order of decode times. */
+export function nutPackets(
+  nut: Buffer,
+  codecs: { readonly video?: VideoCodec | undefined; readonly audio?: AudioCodec | undefined },
+): Packet[] {
   let streams: readonly NutStream[] = [];
   const frames: NutFrame[] = [];
   new NutReader({ streams: (told) => (streams = told), frame: (frame) => frames.push(frame) }).push(nut);
@@ -50,8 +58,8 @@ export function codedPackets({ video, audio, seconds }: Coded): Packet[] {
     ...streams.map((stream, index) => {
       const own = frames.filter((frame) => frame.stream === index);
       return stream.kind === 'video'
-        ? pictures(stream, own, video?.codec as VideoCodec, index)
-        : sounds(stream, own, audio as AudioCodec, index);
+        ? pictures(stream, own, codecs.video as VideoCodec, index)
+        : sounds(stream, own, codecs.audio as AudioCodec, index);
     }),
   );
 }
@@ -84,6 +92,11 @@ export function ivfPackets(
     ].concat(['-pix_fmt', 'yuv420p', '-t', String(seconds), '-f', 'ivf', 'pipe:1']),
     { maxBuffer: 1 << 26 },
   );
+  return packetsOfIvf(ivf, codec);
+}
+
+/** What an IVF file of 25 frames per second has; the track's id is 0. */
+export function packetsOfIvf(ivf: Buffer, codec: keyof typeof IVF): Packet[] {
   const state = videoState(codec);
   const units = [];
   for (let at = 32; at < ivf.length;) {
