@@ -32,6 +32,9 @@ const asksForSubtitles = ({ options }: ReturnType<typeof playlistsOf>[number]): 
 const lacksSecret = (webrtc: WebrtcBindConfig | undefined): boolean =>
   webrtc !== undefined && webrtc.iceCandidates.tcpRelay.length > 0 && webrtc.iceCandidates.tcpRelaySecret === undefined;
 
+/** FileName that recordings have. */
+const RECORDED = 'recorded';
+
 const NO_EFFECT = 'is not available: its configuration has no effect';
 
 /** In origin mode there are no sessions by which requests for chunklists and media could be admitted. */
@@ -48,6 +51,15 @@ const MODULES: readonly (readonly [name: string, places: Places, consequence?: s
     'OriginMode',
     { vhost: opensChildren },
     'limits access control to master playlists: everybody can load the chunklists and the media that they name',
+  ],
+  [
+    'Playback of recordings as HLS',
+    {
+      application: (application) =>
+        application.publishers.playback !== undefined &&
+        playlistsOf(application).some(({ fileName }) => fileName === RECORDED),
+    },
+    `is not available: recorded.m3u8 is an output playlist with that FileName`,
   ],
   ['RTSP provider', provider('rtsp')],
   [

@@ -129,6 +129,6 @@ export class RecordedFiles {
 }
 
 /** Dumps, other containers and files that are in a bucket alone cannot be played. */
-function isPlayable({ entry: { container, dump, isLocal, recordTime } }: Recorded): boolean {
+export function isPlayable({ entry: { container, dump, isLocal, recordTime } }: Recorded): boolean {
   return container === CONTAINER && dump === undefined && isLocal && recordTime > 0;
 }

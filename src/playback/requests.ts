@@ -3,13 +3,14 @@ import { goneSignal, httpAccess } from '../access/http-request.ts';
 import type { Access, ViewerGrant } from '../access/access.ts';
 import type { PlayRequest } from '../access/request.ts';
 import type { Application } from '../core/application.ts';
+import type { Grant } from '../access/grant.ts';
 import type { Registry } from '../core/registry.ts';
 import { exchangeOf, type Exchange } from '../publishers/hls/answer/exchange.ts';
 import type { CrossDomainRules } from '../publishers/hls/http/cors.ts';
 import { NOT_CACHED } from '../publishers/hls/http/respond.ts';
 import { refuse } from './refuse.ts';
 
-interface Params {
+export interface Params {
   readonly app: string;
   readonly stream: string;
 }
@@ -54,11 +55,11 @@ export function admit<Found>(
   { access, crossDomains }: Viewers,
   viewer: PlayRequest,
   exchange: Exchange,
-  look: (application: Application, stream: string) => Promise<Found>,
+  look: (application: Application, stream: string, grant: Grant) => Promise<Found>,
 ): Promise<ViewerGrant<Found>> {
-  return access.admitViewer(viewer, (application, stream) => {
+  return access.admitViewer(viewer, (application, stream, _playlist, grant) => {
     crossDomains.apply(application, exchange);
-    return look(application, stream);
+    return look(application, stream, grant);
   });
 }
 

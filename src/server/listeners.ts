@@ -28,6 +28,8 @@ export interface ListenerContext {
   readonly onDumped: OnDumped;
   /** Finished files of this node. */
   readonly recordings: Recordings;
+  /** Publishers of HLS that are open so far. */
+  readonly playlists: readonly PlaylistPublisher[];
   readonly log: Logger;
   /** undefined where WebRTC is off. */
   readonly webrtc: WebrtcMedia | undefined;

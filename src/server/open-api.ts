@@ -12,7 +12,6 @@ import { AuditLog } from '../management/audit/log.ts';
 import { DynamicConfig } from '../management/dynamic-config.ts';
 import type { Closable } from './closable.ts';
 import type { TaskServices } from './tasks.ts';
-import type { PlaylistPublisher } from '../publishers/hls/publisher.ts';
 import type { ThumbnailPublisher } from '../publishers/thumbnail/index.ts';
 import type { RecentEvents } from '../log/recent-events.ts';
 import type { Queues } from '../stats/queues.ts';
@@ -27,7 +26,6 @@ export interface ApiContext extends Omit<ListenerContext, 'webrtc' | 'admission'
   readonly codecs: CodecInventory;
   readonly records: Records;
   readonly queues: Queues;
-  readonly playlists: readonly PlaylistPublisher[];
   /** undefined where thumbnails are off. */
   readonly thumbnails: ThumbnailPublisher | undefined;
   readonly version: Version;

@@ -121,34 +121,30 @@ async function* openThumbnail({
   };
 }
 
-async function* openPlayback({
-  config,
-  registry,
-  nodes,
-  admission,
-  recordings,
-  log,
-}: ListenerContext): AsyncIterable<Listener> {
+async function* openPlayback(context: ListenerContext): AsyncIterable<Listener> {
+  const { config, registry, nodes, admission, recordings, log } = context;
   const { publishers } = config.bind;
   const isOn = publishers.llhls !== undefined && config.modules.llhls.enable;
   const ports = [isOn ? publishers.llhls : undefined, publishers.hls].flatMap((bind) => (bind ? portsOf(bind) : []));
   if (ports.length === 0) return;
   const publisher = new PlaybackPublisher({
     registry,
+    cluster: nodes.cluster,
     access: admission.access,
     recordings,
     others: config.cluster === undefined ? undefined : nodes.others,
     calls: nodes.calls,
+    playlists: context.playlists,
+    tokenKeys: tokenKeysOf(config, 'playback'),
     crossDomains: config.defaults.crossDomains,
     log,
   });
   const { routes } = publisher;
-  const component = { close: () => {} };
   // a port that both share has them once
   const taken = new Set<number | undefined>();
   const free = (port: number | undefined) => (taken.has(port) ? undefined : (taken.add(port), port));
   for (const { port, tlsPort } of ports)
-    yield { component, http: { ports: { port: free(port), tlsPort: free(tlsPort) }, routes } };
+    yield { component: publisher, http: { ports: { port: free(port), tlsPort: free(tlsPort) }, routes } };
 }
 
 async function* openOvt({ config, registry, admission: { access }, log }: ListenerContext): AsyncIterable<Listener> {
@@ -181,7 +177,7 @@ async function* openSrt({ config, registry, admission: { access }, log }: Listen
   if (component !== undefined) yield { component, addresses: { srtPlay: bind.port } };
 }
 
-type TokenKind = 'LL-HLS' | 'HLS';
+type TokenKind = 'LL-HLS' | 'HLS' | 'playback';
 
 /** Keys of session tokens: the same on all nodes of a cluster; on a single node, new at each start. */
 function tokenKeysOf({ cluster }: ServerConfig, kind: TokenKind): Buffer[] {

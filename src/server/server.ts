@@ -168,6 +168,7 @@ export class Server {
       webrtc,
       onDumped: work.onDumped,
       recordings: work.recordings,
+      playlists: this.#playlists,
       log,
     };
     const ports = new PortTable();
@@ -190,7 +191,6 @@ export class Server {
       codecs: inventory,
       records: work.records,
       queues,
-      playlists: this.#playlists,
       thumbnails: this.#thumbnails,
       version,
       recentEvents,

@@ -50,5 +50,5 @@ export function payload(
 
 /** Whether a session may go on at another node after the death of the one that had it. */
 export function canMove({ protocol }: WebhookCall): boolean {
-  return protocol === PROTOCOLS.llhls || protocol === PROTOCOLS.hlsv3;
+  return [PROTOCOLS.llhls, PROTOCOLS.hlsv3, PROTOCOLS.playback].includes(protocol);
 }

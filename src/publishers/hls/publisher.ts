@@ -29,7 +29,7 @@ import { HomeNodes, type CreateHomeNodes } from './sessions/home-nodes.ts';
 import type { RemoteStream } from './remote/stream.ts';
 import { RemoteStreams } from './remote/streams.ts';
 import type { StreamPath } from './sessions/wire.ts';
-import { playlistRoutes } from './http/routes.ts';
+import { playlistHandler, playlistRoutes, type PlaylistHandler } from './http/routes.ts';
 import { SessionTokens } from './answer/token.ts';
 
 export interface PlaylistPublisherOptions {
@@ -54,6 +54,8 @@ export interface PlaylistPublisherOptions {
 /** Packages the output streams of this node for one kind of HLS, and serves those of all nodes over HTTP. */
 export class PlaylistPublisher {
   readonly routes: FastifyPluginAsync;
+  /** Answers what a route of another module leaves to HLS. */
+  readonly handler: PlaylistHandler;
   readonly form: HlsForm;
   readonly counts = new PlaylistCounts();
   readonly #options: PlaylistPublisherOptions;
@@ -120,16 +122,19 @@ export class PlaylistPublisher {
       return new StreamFolder(resolve(dvr.tempStoragePath), names).run(run);
     });
     this.#feeds = new FeedSessions(form, calls, source, log);
-    this.routes = playlistRoutes(form, {
+    const found = {
       registry,
       access,
       tokens,
       redirected: new Redirected(registry, tokens),
       redirects,
-      stream: (application, name, query) => this.#find(application, name, query),
+      stream: (application: Application, name: string, query: URLSearchParams | undefined) =>
+        this.#find(application, name, query),
       crossDomains: new CrossDomainRules(form.module, crossDomains),
       counts: this.counts,
-    });
+    };
+    this.handler = playlistHandler(form, found);
+    this.routes = playlistRoutes(form, found, this.handler);
   }
 
   /** Finds an output stream of this node that has a publisher; undefined if this kind of HLS does not package it. */

@@ -8,8 +8,12 @@ import { LIMITS } from '../../../src/web/limits.ts';
 import { pagesRoutes } from '../../../src/web/pages.ts';
 import { createVhost } from '../api/api.ts';
 import { aloneWith } from '../cluster/alone.ts';
+import { audioPackets, audioTrack, interleaved, videoPackets, videoTrack } from '../media/packets.ts';
+import { recordedBytes } from '../recording/recorded-mp4.ts';
 import { openFinished, openRecordings } from '../recording/finished.ts';
 
+const VIDEO = videoTrack();
+const AUDIO = audioTrack();
 export const NOON = Date.UTC(2026, 2, 5, 12);
 
 interface Setup {
@@ -38,10 +42,13 @@ export async function openPlayback(t: ExecutionContext, setup: Setup = {}) {
   const node = openFinished(t);
   const publisher = new PlaybackPublisher({
     registry,
+    cluster,
     access,
     recordings: openRecordings(node.folder),
     others: undefined,
     calls,
+    playlists: [],
+    tokenKeys: [Buffer.alloc(32)],
     crossDomains,
     log: pino({ level: 'silent' }),
   });
@@ -51,6 +58,7 @@ export async function openPlayback(t: ExecutionContext, setup: Setup = {}) {
   t.teardown(async () => {
     registry.close('the test is over');
     await app.close();
+    await publisher.close();
     access.close();
     await cluster.close();
   });
@@ -59,7 +67,14 @@ export async function openPlayback(t: ExecutionContext, setup: Setup = {}) {
     const names = { vhost: 'default', app: 'app', stream: 'stream', pathBelow: `${second}-${more.id ?? ''}.mp4` };
     return node.finish(NOON + second * 1000, { ...names, ...more }, content);
   };
+  /** Records video of 30 frames and a key frame a second, with audio. @param second after noon */
+  const recordMp4 = (second: number, seconds: number, more: Parameters<typeof node.finish>[1] = {}, bytes = 100) => {
+    const [from, to] = [second, second + seconds];
+    const packets = interleaved(videoPackets(VIDEO, { from, to, gop: 30, bytes }), audioPackets(AUDIO, { from, to }));
+    const [recordTime, finishTime] = [seconds * 1000, NOON + to * 1000];
+    return record(second, { recordTime, finishTime, ...more }, recordedBytes([VIDEO, AUDIO], packets));
+  };
   const get = (url: string, headers: Record<string, string> = {}, method: 'GET' | 'HEAD' | 'OPTIONS' = 'GET') =>
     app.inject({ method, url, headers });
-  return { ...node, registry, publisher, app, record, get };
+  return { ...node, registry, publisher, app, record, recordMp4, get };
 }

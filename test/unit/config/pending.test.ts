@@ -57,6 +57,16 @@ test('options that the transcoder supports are not pending', async (t) => {
   t.deepEqual(await warningsOf(t, { apps: application(speech) }), ['STT']);
 });
 
+test('an output playlist with the name of recordings warns where they are played', async (t) => {
+  const playlist = (name: string) => `<Playlist><FileName>${name}</FileName></Playlist>`;
+  const warned = async (name: string, publishers: string) =>
+    await warningsOf(t, { apps: profile(playlist(name)).replace('</Application>', `${publishers}</Application>`) });
+  const playback = '<Publishers><Playback/></Publishers>';
+  t.deepEqual(await warned('recorded', playback), ['Playback of recordings as HLS']);
+  t.deepEqual(await warned('recorded', ''), []);
+  t.deepEqual(await warned('main', playback), []);
+});
+
 test('options that are switched off cause no warning', async (t) => {
   const webhook = '<TranscodeWebhook><Enable>false</Enable></TranscodeWebhook>';
   const body = `${webhook}<Publishers><LLHLS><DVR/><DRM/></LLHLS></Publishers>`;

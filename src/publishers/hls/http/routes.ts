@@ -23,12 +23,18 @@ type Request = FastifyRequest<{ Params: Params }>;
 const FILE = ':file(^.+\\.(?:m3u8|m4s|ts)$)';
 const REDIRECT_STATUS = 307;
 
-/** HTTP routes of a kind of HLS: `/app/stream/file` and `/app/stream/token/file`. */
-export function playlistRoutes(form: HlsForm, directory: Directory): FastifyPluginAsync {
-  const handler = (request: Request, reply: FastifyReply): void =>
+export type PlaylistHandler = (request: Request, reply: FastifyReply) => void;
+
+/** Answers requests for playlists and media. */
+export function playlistHandler(form: HlsForm, directory: Directory): PlaylistHandler {
+  return (request, reply) =>
     answering(form, directory, request.params, exchangeOf(request, reply), (exchange) =>
       serve(form, directory, request, exchange),
     );
+}
+
+/** HTTP routes of a kind of HLS: `/app/stream/file` and `/app/stream/token/file`. */
+export function playlistRoutes(form: HlsForm, directory: Directory, handler: PlaylistHandler): FastifyPluginAsync {
   return async (app) => {
     app.interceptors?.push(directChildren(form, directory, app.log));
     app.setErrorHandler((error: Error, request: Request, reply) =>

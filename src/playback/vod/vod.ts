@@ -1,0 +1,184 @@
+import { codecString } from '../../packaging/codec-string.ts';
+import type { Application } from '../../core/application.ts';
+import { kilnError } from '../../errors.ts';
+import { BoundedMap } from '../../lib/bounded-map.ts';
+import type { Logger } from '../../log/log.ts';
+import { Text } from '../../publishers/hls/answer/text.ts';
+import { SourceError } from '../byte-source.ts';
+import { ClipError } from '../clip/error.ts';
+import type { ClipFile } from '../clip/joined.ts';
+import type { RecordedMp4, RecordedTrack } from '../clip/recording.ts';
+import { initOf, readSegment, segmentTracks, segmentsOf, type RecordedSegment } from '../clip/segments.ts';
+import type { Clips } from '../clips.ts';
+import type { Clip } from '../query.ts';
+import type { RecordedFile } from '../recorded-files.ts';
+import { JOIN_MS } from '../spans.ts';
+import { masterPlaylist, mediaPlaylist, type ListedFile, type ListedVariant } from './playlists.ts';
+
+/** Duration of segments, in seconds. */
+const TARGET = 6;
+/** Milliseconds by which segments of different recordings may overlap; files of one may seem to by JOIN_MS. */
+const OVERLAP_MS = 500;
+/** Rate of a busy segment beside the average: sizes of segments are not known. */
+const PEAK_FACTOR = 1.5;
+/** More than the fragments of a segment, which are numbered. */
+const FRAGMENTS = 10_000;
+/** Value of CODECS of MP3 (RFC 6381, section 3.3). */
+const MP3 = 'mp4a.6B';
+/** Clips that are kept for the requests that follow the master playlist. */
+const MAX_KEPT = 32;
+const FRESH_MS = 60_000;
+
+/** A clip as playlists. */
+interface Vod {
+  readonly text: Text;
+  readonly variant: Omit<ListedVariant, 'uri'>;
+  /** Seconds from the beginning of the playlist to that of the clip. */
+  readonly start: number;
+  /** By id. */
+  readonly files: ReadonlyMap<string, PlayedFile>;
+}
+
+interface PlayedFile {
+  readonly row: RecordedFile;
+  /** Seconds from times of the recording to those of segments, which go on from file to file: ffmpeg loses frames otherwise. */
+  readonly offset: number;
+}
+
+export interface VodsOptions {
+  readonly clips: Clips;
+  readonly log: Pick<Logger, 'error'>;
+}
+
+/** Clips of recordings as HLS: nothing is copied, and what is asked for is read from the recordings. */
+export class Vods {
+  readonly #options: VodsOptions;
+  readonly #kept = new BoundedMap<string, { readonly since: number; readonly vod: Promise<Vod> }>(MAX_KEPT);
+
+  constructor(options: VodsOptions) {
+    this.#options = options;
+  }
+
+  /** @param uri of the media playlist @throws as Clips.find; ClipError, SourceError */
+  async master(application: Application, stream: string, clip: Clip, uri: string): Promise<Text> {
+    const { variant, start } = await this.#find(application, stream, clip);
+    return new Text(masterPlaylist({ ...variant, uri }, start));
+  }
+
+  /** @throws as `master` */
+  async media(application: Application, stream: string, clip: Clip): Promise<Text> {
+    return (await this.#find(application, stream, clip)).text;
+  }
+
+  /** Writes the initialization segment of a recording of the clip. @throws as `master`; fileNotFound */
+  async init(application: Application, stream: string, clip: Clip, id: string): Promise<Buffer> {
+    const { row } = await this.#file(application, stream, clip, id);
+    return initOf((await this.#options.clips.open(application, row)).recording);
+  }
+
+  /** Writes a segment of a recording of the clip. @throws as `init` */
+  async segment(
+    application: Application,
+    stream: string,
+    clip: Clip,
+    { id, number }: { readonly id: string; readonly number: number },
+    signal: AbortSignal,
+  ): Promise<AsyncIterable<Buffer>> {
+    const { row, offset } = await this.#file(application, stream, clip, id);
+    const file = await this.#options.clips.open(application, row);
+    const segment = segmentsOf(file.recording, TARGET)[number];
+    if (segment === undefined || !isIn(clip, file, segment)) throw kilnError('fileNotFound');
+    return readSegment(moved(file.recording, offset), segment, number * FRAGMENTS + 1, signal);
+  }
+
+  async #file(application: Application, stream: string, clip: Clip, id: string): Promise<PlayedFile> {
+    const file = (await this.#find(application, stream, clip)).files.get(id);
+    if (file === undefined) throw kilnError('fileNotFound');
+    return file;
+  }
+
+  #find(application: Application, stream: string, clip: Clip): Promise<Vod> {
+    const key = `${application.internalName}/${stream}/${clip.start}-${clip.end}`;
+    const known = this.#kept.get(key);
+    const now = performance.now();
+    if (known !== undefined && now - known.since < FRESH_MS) return known.vod;
+    const vod = this.#list(application, stream, clip);
+    this.#kept.set(key, { since: now, vod });
+    // those that wait for it learn why
+    vod.catch(() => this.#kept.get(key)?.vod === vod && this.#kept.delete(key));
+    return vod;
+  }
+
+  async #list(application: Application, stream: string, clip: Clip): Promise<Vod> {
+    const { clips, log } = this.#options;
+    const listed: ListedFile[] = [];
+    const files = new Map<string, PlayedFile>();
+    let played: number | undefined;
+    const codecs = new Set<string>();
+    let size = { width: 0, height: 0 };
+    let [bytes, milliseconds, most] = [0, 0, 0];
+    let end = -Infinity;
+    let recordId: string | undefined;
+    let failure: Error | undefined;
+    for (const row of await clips.find(application, stream, clip)) {
+      let file: ClipFile;
+      try {
+        file = await clips.open(application, row);
+      } catch (error) {
+        if (!(error instanceof ClipError || error instanceof SourceError)) throw error;
+        failure ??= error;
+        log.error({ reason: error.message }, 'a recording cannot be read for a viewer');
+        continue;
+      }
+      const { recording, id } = file;
+      const overlap = row.recordId === recordId ? JOIN_MS : OVERLAP_MS;
+      const segments = [...segmentsOf(recording, TARGET).entries()].filter(
+        ([, one]) => isIn(clip, file, one) && timeOf(file, one) >= end - overlap,
+      );
+      const [first] = segments;
+      const last = segments.at(-1);
+      if (first === undefined || last === undefined) continue;
+      // dates do not go back
+      const begin = Math.max(end, timeOf(file, first[1]));
+      end = timeOf(file, last[1]) + last[1].duration * 1000;
+      ({ recordId } = row);
+      for (const { description } of segmentTracks(recording)) {
+        codecs.add(description.codec === 'MP3' ? MP3 : codecString(description));
+        if (description.type === 'video' && size.width === 0) size = description;
+      }
+      bytes += row.size;
+      milliseconds += row.recordTime;
+      most = Math.max(most, (row.size * 8000) / row.recordTime);
+      const offset = played === undefined ? 0 : played - first[1].start;
+      played = offset + last[1].start + last[1].duration;
+      files.set(id, { row, offset });
+      listed.push({
+        init: `${id}.mp4`,
+        startTime: begin,
+        segments: segments.map(([number, { duration }]) => ({ uri: `${id}_${number}.m4s`, duration })),
+      });
+    }
+    const [beginning] = listed;
+    if (beginning === undefined) throw failure ?? kilnError('playbackNothing');
+    const start = Math.max(0, (clip.start - beginning.startTime) / 1000);
+    const average = (bytes * 8000) / milliseconds;
+    const variant = { codecs, average, peak: most * PEAK_FACTOR, width: size.width, height: size.height };
+    return { text: new Text(mediaPlaylist(listed, start)), variant, start, files };
+  }
+}
+
+/** Milliseconds since the epoch. */
+function timeOf({ startTime }: ClipFile, { start }: RecordedSegment): number {
+  return startTime + start * 1000;
+}
+
+function isIn(clip: Clip, file: ClipFile, segment: RecordedSegment): boolean {
+  const time = timeOf(file, segment);
+  return time < clip.end && time + segment.duration * 1000 > clip.start;
+}
+
+/** A recording whose media is later. @param by seconds */
+function moved(recording: RecordedMp4, by: number): RecordedMp4 {
+  const tracks = recording.tracks.map((track) => ({ ...track, shift: track.shift + Math.round(by * track.timescale) }));
+  return { ...recording, tracks, leader: tracks[recording.tracks.indexOf(recording.leader)] as RecordedTrack };
+}

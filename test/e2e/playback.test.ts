@@ -1,0 +1,188 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import test from 'ava';
+import { launchBrowser } from '../support/hls/browser.ts';
+import { PlayerPage } from '../support/hls/player-page.ts';
+import { Program } from '../support/media/ffmpeg.ts';
+import { readNumbers, writeNumbered } from '../support/media/numbered-files.ts';
+import { openClient, PROTOCOLS } from '../support/network/http-client.ts';
+import { CertificateFolder, issue } from '../support/network/x509.ts';
+import { Teardown } from '../support/programs/teardown.ts';
+import { Kiln } from '../support/server/kiln.ts';
+import { until } from '../support/time/until.ts';
+
+const run = promisify(execFile);
+const APP = '/v1/vhosts/default/apps/app';
+const RATE = 20;
+const SECONDS = 24;
+/** Blocks of the picture, each a bit of the number of the frame. */
+const BITS = 16;
+const FRAMES = 2 ** 10;
+
+const undo = new Teardown();
+const folder = await mkdtemp(join(tmpdir(), 'kiln-playback-'));
+const certificates = new CertificateFolder(undo);
+const source = join(folder, 'numbered.flv');
+await writeNumbered(source, { item: 0, frames: SECONDS * RATE, rate: RATE, gop: 2 * RATE });
+const tls = certificates.write('kiln', issue('localhost'));
+const kiln = await Kiln.start({ tls, publishers: `<FILE><RootPath>${folder}</RootPath></FILE><Playback/>` });
+const browser = await launchBrowser();
+
+test.after.always(async () => {
+  await browser.close();
+  await kiln.stop();
+  await rm(folder, { recursive: true, force: true });
+  await undo.run();
+});
+
+interface Span {
+  readonly start: string;
+  readonly duration: number;
+}
+
+/** Time of the first frame, in milliseconds since the epoch. */
+let begun = 0;
+
+test.before(async () => {
+  const record = { id: 'r', stream: { name: 's' }, interval: 10_000, filePath: '${Sequence}.mp4', infoPath: 'r.xml' };
+  const { status } = await kiln.api(`${APP}:startRecord`, 'POST', record);
+  if (status !== 200) throw new Error(`status ${status}`);
+  const publisher = new Program('ffmpeg', [
+    ...['-nostdin', '-v', 'error', '-re', '-i', source, '-c', 'copy', '-f', 'flv', kiln.rtmpUrl('s')],
+  ]);
+  await publisher.exited();
+  let listed = '';
+  const span = await until('all is recorded', async () => {
+    const answer = await fetch(kiln.httpUrl('/app/s/list'));
+    listed = await answer.text();
+    const spans = answer.status === 200 ? (JSON.parse(listed) as Span[]) : [];
+    // a busy machine may date files so late that they are apart
+    return spans.reduce((sum, { duration }) => sum + duration, 0) > SECONDS - 1 && spans[0];
+  }).catch((error: Error) => {
+    throw new Error(`${error.message}: ${listed}`);
+  });
+  begun = Date.parse(span.start);
+});
+
+const query = (second: number, duration: number): string =>
+  `start=${new Date(begun + second * 1000).toISOString()}&duration=${duration}`;
+const clip = (second: number, duration: number, format: string): string =>
+  kiln.httpUrl(`/app/s/get?${query(second, duration)}&format=${format}`);
+
+test('clips have the frames of their time', async (t) => {
+  for (const [second, duration] of [
+    [3.1, 2],
+    [1, 6.05],
+  ] as const) {
+    for (const format of ['mp4', 'fmp4']) {
+      const bytes = Buffer.from(await (await fetch(clip(second, duration, format))).arrayBuffer());
+      const numbers = (await readNumbers(bytes)).map(({ frame }) => frame);
+      t.deepEqual(
+        numbers,
+        numbers.map((_, index) => (numbers[0] ?? 0) + index),
+      );
+      // files are dated when they begin, to the millisecond
+      const isNear = (found: number | undefined, wanted: number) =>
+        t.true(Math.abs((found ?? 0) - wanted) <= 2, `${format} at ${second}: ${found} for ${wanted}`);
+      isNear(numbers.at(-1), Math.ceil((second + duration) * RATE) - 1);
+      // in fragmented files ffmpeg shows what edits hide
+      if (format === 'mp4') isNear(numbers[0], Math.ceil(second * RATE));
+      else t.true((numbers[0] ?? Infinity) <= Math.ceil(second * RATE) + 2);
+    }
+  }
+});
+
+test('ffprobe finds what a clip says of itself', async (t) => {
+  const entries = ['-count_packets', '-show_entries', 'stream=codec_name,nb_read_packets', '-of', 'json'];
+  for (const format of ['mp4', 'fmp4']) {
+    const { stdout } = await run('ffprobe', ['-v', 'error', ...entries, clip(2, 6, format)]);
+    const { streams } = JSON.parse(stdout) as { streams: { codec_name: string; nb_read_packets: string }[] };
+    t.deepEqual(
+      streams.map(({ codec_name: name }) => name),
+      ['h264', 'aac'],
+    );
+    const packets = Number(streams[0]?.nb_read_packets);
+    t.true(packets >= 6 * RATE - 1 && packets <= 8 * RATE, `${format}: ${packets}`);
+  }
+});
+
+/** The number that a video shows. */
+const READ = `(() => {
+  const video = document.querySelector('video');
+  const canvas = new OffscreenCanvas(${BITS}, 3);
+  const context = canvas.getContext('2d', { willReadFrequently: true });
+  context.drawImage(video, 0, 0, ${BITS}, 3);
+  const { data } = context.getImageData(0, 1, ${BITS}, 1);
+  let frame = 0;
+  for (let bit = 0; bit < ${BITS}; bit++) if (data[bit * 4] > 128) frame += 2 ** bit;
+  return { frame: frame % ${FRAMES}, isThere: !video.seeking && video.readyState >= 2 };
+})()`;
+
+async function shows(page: PlayerPage['page'], second: number): Promise<void> {
+  const wanted = Math.floor(second * RATE);
+  const seen: number[] = [];
+  await until(`frame ${wanted}`, async () => {
+    const { frame, isThere } = (await page.evaluate(READ)) as { frame: number; isThere: boolean };
+    if (seen.at(-1) !== frame) seen.push(frame);
+    return isThere && Math.abs(frame - wanted) <= 2;
+  }).catch((error: Error) => {
+    throw new Error(`${error.message}: ${seen.join()}`);
+  });
+}
+
+test('a video element plays a clip, and seeks in it', async (t) => {
+  const page = await browser.newPage();
+  t.teardown(() => page.close());
+  await page.goto(kiln.httpUrl('/readyz'));
+  await page.evaluate(`(() => {
+    const video = document.createElement('video');
+    video.src = ${JSON.stringify(clip(1.025, 8, 'mp4'))};
+    video.muted = true;
+    document.body.append(video);
+  })()`);
+  await shows(page, 1.025);
+  for (const second of [6.5, 2.5, 4.5]) {
+    await page.evaluate(`document.querySelector('video').currentTime = ${second}`);
+    await shows(page, 1.025 + second);
+  }
+  t.true(Math.abs(Number(await page.evaluate(`document.querySelector('video').duration`)) - 8) < 0.2);
+});
+
+test('hls.js starts at the time of a clip, and goes on across files', async (t) => {
+  const page = await PlayerPage.open(browser, 'hls', kiln.httpUrl('/readyz'));
+  t.teardown(() => page.page.close());
+  await page.play(kiln.httpUrl(`/app/s/recorded.m3u8?${query(7.525, 60)}`), { startPosition: -1 });
+  await page.plays(5, 20_000);
+  const { frame } = (await page.page.evaluate(READ)) as { frame: number };
+  // its segment begins at 6 seconds, and it has played for five
+  t.true(frame >= 12 * RATE && frame < SECONDS * RATE, `frame ${frame}`);
+});
+
+test('clips are the same over TLS, by HTTP/1.1 and HTTP/2', async (t) => {
+  const [whole, fragmented] = [clip(3, 4, 'mp4'), clip(3, 4, 'fmp4')].map((url) => new URL(url));
+  const bytes = Buffer.from(await (await fetch(whole as URL)).arrayBuffer());
+  const { pathname, search } = whole as URL;
+  for (const protocol of PROTOCOLS) {
+    const client = await openClient(t, protocol, kiln.ports.https ?? 0);
+    const all = await client.call(pathname + search);
+    t.deepEqual([all.status, all.headers['content-length'], all.body.equals(bytes)], [200, `${bytes.length}`, true]);
+    const part = await client.call(pathname + search, { headers: { range: 'bytes=10-19' } });
+    t.deepEqual([part.status, part.body], [206, bytes.subarray(10, 20)]);
+    const stream = await client.call((fragmented as URL).pathname + (fragmented as URL).search);
+    t.is(stream.status, 200);
+    t.true(stream.body.length > bytes.length / 2);
+    const master = await client.call(`/app/s/recorded.m3u8?${query(3, 4)}`);
+    t.regex(master.body.toString(), /^#EXTM3U/);
+    t.is((await client.call(`/app/s/get?${query(3, 4)}&format=x`)).status, 400);
+  }
+});
+
+test('ffmpeg reads a clip over HLS', async (t) => {
+  const numbers = (await readNumbers(kiln.httpUrl(`/app/s/recorded.m3u8?${query(4, 60)}`))).map(({ frame }) => frame);
+  t.is(numbers[0], 0);
+  t.is(numbers.at(-1), SECONDS * RATE - 1);
+  t.true(numbers.every((frame, index) => index === 0 || frame > (numbers[index - 1] ?? 0)));
+});

@@ -1,0 +1,120 @@
+import { randomBytes } from 'node:crypto';
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import test, { type ExecutionContext } from 'ava';
+import { pino } from 'pino';
+import { Registry } from '../../../src/core/registry.ts';
+import { OtherNodes } from '../../../src/peers/other-nodes.ts';
+import { SourceError } from '../../../src/playback/byte-source.ts';
+import { FileReads } from '../../../src/playback/file-reads.ts';
+import { RecordedFiles } from '../../../src/playback/recorded-files.ts';
+import { createVhost } from '../../support/api/api.ts';
+import { linkedNodes } from '../../support/cluster/linked-nodes.ts';
+import { openFinished, openRecordings } from '../../support/recording/finished.ts';
+
+const NOON = Date.UTC(2026, 2, 5, 12);
+const SECOND = 1000;
+
+/** Nodes `a` and `b` with finished files of `app/stream`, and `lost`, which does not answer. */
+function open(t: ExecutionContext, ...ids: readonly string[]) {
+  const registry = new Registry();
+  createVhost(registry, { name: 'default', host: { names: ['*'] }, applications: [{ name: 'app', type: 'live' }] });
+  t.teardown(() => registry.close('the test is over'));
+  const application = registry.vhost('default').application('app');
+  const rows = [...ids, 'lost'].map((id) => ({ id, incarnation: `of ${id}`, state: id === 'lost' ? 'lost' : 'alive' }));
+  const nodes = linkedNodes(...ids).map(({ self, calls }) => {
+    const finished = openFinished(t);
+    const recordings = openRecordings(finished.folder);
+    const lines: { msg: string; node?: string }[] = [];
+    const log = pino({ level: 'debug' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
+    const others = new OtherNodes({ self, nodes: () => rows as never }, calls);
+    const files = new RecordedFiles({ recordings, others, calls, log });
+    const reads = new FileReads({ recordings, calls });
+    t.teardown(() => reads.close());
+    const record = (time: number, content?: Buffer) =>
+      finished.finish(
+        NOON + time,
+        { vhost: 'default', app: 'app', stream: 'stream', pathBelow: `${time}.mp4` },
+        content,
+      );
+    return { ...finished, self, calls, files, reads, lines, record };
+  });
+  return { application, names: { vhost: 'default', app: 'app' }, nodes };
+}
+
+type Node = ReturnType<typeof open>['nodes'][number];
+
+test('files of all nodes are found, in the order of time', async (t) => {
+  const { application, nodes } = open(t, 'a', 'b');
+  const [a, b] = nodes as [Node, Node];
+  const ids = [await a.record(0), await b.record(SECOND), await a.record(2 * SECOND)];
+  const found = await a.files.find(application, 'stream', {}, 10);
+  t.deepEqual(
+    found.files.map(({ id, node }) => [id, node?.id]),
+    ids.map((id, index) => [id, index === 1 ? 'b' : undefined]),
+  );
+  t.true(found.isComplete);
+  const some = await b.files.find(application, 'stream', { start: NOON + 500, end: NOON + 2 * SECOND }, 10);
+  t.deepEqual(
+    some.files.map(({ id, node }) => [id, node?.id]),
+    [
+      [ids[0], 'a'],
+      [ids[1], undefined],
+    ] as never,
+  );
+  t.deepEqual((await b.files.find(application, 'other', {}, 10)).files, []);
+  await t.throwsAsync(b.files.find(application, 'stream', {}, 2), { code: 'playbackTooMany' });
+});
+
+test('a node that does not answer is named in the log, once', async (t) => {
+  const { application, nodes } = open(t, 'a', 'b');
+  const [a, b] = nodes as [Node, Node];
+  const id = await a.record(0);
+  rmSync(join(b.folder, 'recorded'), { recursive: true, force: true });
+  // the index cannot be read: its folder is a file
+  writeFileSync(join(b.folder, 'recorded'), '');
+  for (let times = 0; times < 2; times++) {
+    const { files, isComplete } = await a.files.find(application, 'stream', {}, 10);
+    t.deepEqual([files.map((file) => file.id), isComplete], [[id], false]);
+  }
+  t.deepEqual(
+    a.lines.map(({ node, msg }) => [node, msg]),
+    [['b', 'a node did not answer: its recordings cannot be played']],
+  );
+});
+
+test('bytes of a file are read on its node and on others', async (t) => {
+  const { names, application, nodes } = open(t, 'a', 'b');
+  const [a, b] = nodes as [Node, Node];
+  const content = randomBytes(700_000);
+  await a.record(0, content);
+  for (const node of [a, b]) {
+    const { files } = await node.files.find(application, 'stream', {}, 10);
+    const source = node.reads.source(names, files[0] as never);
+    t.is(source.size, content.length);
+    t.deepEqual(await source.read(0, content.length), content);
+    t.deepEqual(await source.read(10, 0), Buffer.alloc(0));
+    const pieces = await Promise.all([1, 300_000, 699_990].map((at) => source.read(at, 10)));
+    t.deepEqual(Buffer.concat(pieces), Buffer.concat([1, 300_000, 699_990].map((at) => content.subarray(at, at + 10))));
+    await t.throwsAsync(source.read(699_990, 11), { instanceOf: SourceError });
+    await t.throwsAsync(source.read(0, 10, AbortSignal.abort(new Error('gone'))), { message: 'gone' });
+  }
+});
+
+test('a file that is gone or another one is not read', async (t) => {
+  const { names, application, nodes } = open(t, 'a', 'b');
+  const [a, b] = nodes as [Node, Node];
+  await a.record(0, randomBytes(100));
+  await a.record(SECOND, randomBytes(100));
+  const { files } = await a.files.find(application, 'stream', {}, 10);
+  writeFileSync(join(a.root, '0.mp4'), 'shorter');
+  rmSync(join(a.root, '1000.mp4'));
+  for (const file of files) {
+    await t.throwsAsync(a.reads.source(names, file).read(0, 1), { instanceOf: SourceError });
+    await t.throwsAsync(b.reads.source(names, { ...file, node: a.self }).read(0, 1), { instanceOf: SourceError });
+  }
+  const unknown = { ...files[0], id: `20260305T120000000-${'f'.repeat(32)}` } as never;
+  await t.throwsAsync(a.reads.source(names, unknown).read(0, 1), { instanceOf: SourceError });
+  const lost = { ...files[0], node: { id: 'lost', incarnation: 'x' } } as never;
+  await t.throwsAsync(a.reads.source(names, lost).read(0, 1), { instanceOf: SourceError });
+});

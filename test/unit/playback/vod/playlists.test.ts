@@ -1,0 +1,69 @@
+import test from 'ava';
+import { masterPlaylist, mediaPlaylist } from '../../../../src/playback/vod/playlists.ts';
+import { checkMasterPlaylist } from '../../../support/playlist-rules/master-rules.ts';
+import { checkMediaPlaylist } from '../../../support/playlist-rules/media-rules.ts';
+
+const NOON = Date.UTC(2026, 2, 5, 12);
+
+test('a media playlist has the segments of all recordings, with their dates', (t) => {
+  const text = mediaPlaylist(
+    [
+      {
+        init: 'a.mp4',
+        startTime: NOON,
+        segments: [
+          { uri: 'a_0.m4s', duration: 4 },
+          { uri: 'a_1.m4s', duration: 3.52 },
+        ],
+      },
+      { init: 'b.mp4', startTime: NOON + 60_000, segments: [{ uri: 'b_0.m4s', duration: 1.5 }] },
+    ],
+    2.25,
+  );
+  t.is(
+    text,
+    `#EXTM3U
+#EXT-X-VERSION:6
+#EXT-X-TARGETDURATION:4
+#EXT-X-MEDIA-SEQUENCE:0
+#EXT-X-PLAYLIST-TYPE:VOD
+#EXT-X-START:TIME-OFFSET=2.250,PRECISE=YES
+#EXT-X-MAP:URI="a.mp4"
+#EXT-X-PROGRAM-DATE-TIME:2026-03-05T12:00:00.000Z
+#EXTINF:4.000000,
+a_0.m4s
+#EXTINF:3.520000,
+a_1.m4s
+#EXT-X-DISCONTINUITY
+#EXT-X-MAP:URI="b.mp4"
+#EXT-X-PROGRAM-DATE-TIME:2026-03-05T12:01:00.000Z
+#EXTINF:1.500000,
+b_0.m4s
+#EXT-X-ENDLIST
+`,
+  );
+  t.deepEqual(checkMediaPlaylist(text), []);
+});
+
+const VARIANT = {
+  uri: 'x/media.m3u8',
+  codecs: new Set(['avc1.64001f', 'opus']),
+  peak: 2_000_000.5,
+  average: 1_500_000,
+};
+
+test('a master playlist has one variant', (t) => {
+  const text = masterPlaylist({ ...VARIANT, width: 1280, height: 720 }, 1);
+  t.is(
+    text,
+    `#EXTM3U
+#EXT-X-INDEPENDENT-SEGMENTS
+#EXT-X-START:TIME-OFFSET=1.000,PRECISE=YES
+#EXT-X-STREAM-INF:BANDWIDTH=2000001,AVERAGE-BANDWIDTH=1500000,RESOLUTION=1280x720,CODECS="avc1.64001f,opus"
+x/media.m3u8
+`,
+  );
+  const audio = masterPlaylist({ ...VARIANT, codecs: new Set(['mp4a.40.2']), width: 0, height: 0 }, 0);
+  t.regex(audio, /SEGMENTS\n#EXT-X-STREAM-INF:BANDWIDTH=2000001,AVERAGE-BANDWIDTH=1500000,CODECS="mp4a.40.2"\n/);
+  for (const one of [text, audio]) t.deepEqual(checkMasterPlaylist(one), []);
+});
