@@ -44,6 +44,8 @@ const LiveStream = Type.Object({
   thumbnail: Type.Optional(Type.String()),
   /** Master playlists, as file names under `/app/stream/`; empty when LL-HLS is off. */
   llhls: Type.Array(Type.String()),
+  /** Viewers can go back in LL-HLS: its application has `DVR`. */
+  rewinds: Type.Optional(Type.Literal(true)),
   /** Playlists that WHEP and the WebSocket signalling take; empty when WebRTC is off. */
   webrtc: Type.Array(Type.String()),
 });
@@ -134,6 +136,7 @@ function describe(application: Application, output: OutputStream, serves: readon
     ...(bitrate > 0 && { bitrate }),
     thumbnail: thumbnailOf(application, output),
     llhls: plays('llhls') ? playlists(output, 'llhls').map((name) => `${name}.m3u8`) : [],
+    ...(plays('llhls') && publishers.llhls?.dvr?.enable === true && { rewinds: true as const }),
     webrtc: plays('webrtc') ? playlists(output, 'webrtc') : [],
   };
 }

@@ -23,6 +23,8 @@ export interface LiveStream {
   readonly bitrate?: number | undefined;
   readonly thumbnail?: string | undefined;
   readonly llhls: readonly string[];
+  /** Viewers can go back in LL-HLS. */
+  readonly rewinds?: boolean | undefined;
   readonly webrtc: readonly string[];
 }
 

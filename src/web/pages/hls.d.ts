@@ -1,2 +1,2 @@
 // The package under the name that the server gives it.
-export { default, type FragBufferedData, type Level } from 'hls.js';
+export { default, type FragBufferedData, type HlsIFramesOnly, type Level } from 'hls.js';

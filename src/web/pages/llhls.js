@@ -1,4 +1,5 @@
 import { bits } from './common.js';
+import { CATCH_UP_RATE, Rewinder } from './rewinder.js';
 
 /** @import Hls, { FragBufferedData, Level } from './hls.js' */
 /** @import { Choice, Stats } from './panel.js' */
@@ -37,6 +38,9 @@ export class LlhlsPlayer {
   #changed;
   /** @type {Hls | undefined} */
   #hls;
+  /** Undefined until hls.js is loaded, and where it does not play. @type {Rewinder | undefined} */
+  rewinder;
+  #rewinds;
   #closed = false;
   #jumpedAt = -Infinity;
   /**
@@ -49,11 +53,13 @@ export class LlhlsPlayer {
    * @param {HTMLVideoElement} video
    * @param {(failure: Failure) => void} failed called once at most; nothing plays after it
    * @param {() => void} changed called when `choices` has other contents
+   * @param {() => boolean | undefined} rewinds as of `Rewinder`
    */
-  constructor(video, failed, changed) {
+  constructor(video, failed, changed, rewinds) {
     this.#video = video;
     this.#failed = failed;
     this.#changed = changed;
+    this.#rewinds = rewinds;
   }
 
   /** @param {string} url */
@@ -68,12 +74,15 @@ export class LlhlsPlayer {
       lowLatencyMode: true,
       enableWorker: false,
       backBufferLength: 20,
-      maxLiveSyncPlaybackRate: 1.1,
+      maxLiveSyncPlaybackRate: CATCH_UP_RATE,
       // The panel starts again by itself: one layer retries.
       manifestLoadPolicy: { default: { ...MASTER_LOAD_TIMES, timeoutRetry: null, errorRetry: null } },
       playlistLoadPolicy: { default: { ...LOAD_TIMES, timeoutRetry: PLAYLIST_RETRY, errorRetry: PLAYLIST_RETRY } },
     });
     this.#hls = hls;
+    const rewinder = new Rewinder(hls, this.#video, this.#rewinds);
+    this.rewinder = rewinder;
+    hls.on(Hls.Events.MANIFEST_LOADED, (_event, { startTimeOffset }) => (rewinder.start = startTimeOffset));
     hls.on(Hls.Events.ERROR, (_event, error) => {
       if (error.fatal) this.#fail(reasonOf(error));
     });
@@ -148,8 +157,13 @@ export class LlhlsPlayer {
     };
   }
 
-  /** Goes on at the live edge after a pause, a stall, or a start while there was little to choose from. */
+  /**
+   * Goes on at the live edge after a pause, a stall, or a start while there was little to choose from; not with viewers who have
+   * rewound.
+   */
   catchUp() {
+    this.rewinder?.tick();
+    if (this.rewinder?.followsEdge === false) return;
     const wanted = this.#hls?.liveSyncPosition;
     const now = performance.now();
     if (wanted == null || now - this.#jumpedAt < JUMP_PAUSE_MS) return;
@@ -159,6 +173,7 @@ export class LlhlsPlayer {
   }
 
   close() {
+    if (!this.#closed) this.rewinder?.close();
     this.#closed = true;
     this.#hls?.destroy();
     this.#video.onerror = null;
@@ -267,6 +282,7 @@ function startDate(video) {
  */
 function reasonOf({ type, details, response }) {
   const status = response?.code;
+  if (status === 400) return { reason: 'The address of this page asks for what the server does not know', final: true };
   if (status === 401 || status === 403) return { reason: 'You are not allowed to watch this stream', final: true };
   if (details === 'manifestIncompatibleCodecsError' || details === 'bufferAddCodecError') {
     return { reason: 'This browser cannot decode the codec of this stream', final: true };

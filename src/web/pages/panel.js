@@ -1,6 +1,8 @@
-import { bits, element, serverNow } from './common.js';
+import { age, bits, element, serverNow } from './common.js';
 import { Poster } from './poster.js';
+import { Timeline } from './timeline.js';
 
+/** @import { Rewinder } from './rewinder.js' */
 /** @import { Failure } from './whep-session.js' */
 
 /**
@@ -23,6 +25,7 @@ import { Poster } from './poster.js';
  * @property {(serverNow: number) => Promise<Stats>} stats
  * @property {() => void} catchUp goes on at the live edge
  * @property {() => void} close
+ * @property {Rewinder} [rewinder] of a stream that can be rewound
  * @property {readonly Choice[]} [choices]
  * @property {(name: string, value: number) => void} [choose]
  */
@@ -71,6 +74,7 @@ export class Panel {
     Bitrate: element('dd'),
     Dropped: element('dd'),
   };
+  #timeline = new Timeline(this.#video);
   #choices = element('div', { className: 'choices', hidden: true });
   /** Menus by the name of their choice. @type {Map<string, { element: HTMLElement, select: HTMLSelectElement }>} */
   #menus = new Map();
@@ -150,6 +154,7 @@ export class Panel {
       { className: 'panel' },
       element('h2', {}, title),
       screen,
+      this.#timeline.element,
       this.#choices,
       figures,
       this.#note,
@@ -184,7 +189,7 @@ export class Panel {
     this.#cancelRetry();
     this.#target = undefined;
     this.#player?.close();
-    this.#player = undefined;
+    this.#use(undefined);
     this.#show(...state);
     this.#clearFigures();
     this.#note.hidden = true;
@@ -214,6 +219,7 @@ export class Panel {
     if (this.#player === undefined) return;
     const now = performance.now();
     const playing = this.#cover.element.hidden;
+    this.#timeline.update();
     this.#still = this.#video.currentTime === this.#position && !(this.#video.paused && playing);
     if (!this.#still) {
       this.#position = this.#video.currentTime;
@@ -287,10 +293,16 @@ export class Panel {
       interrupted: () => player === this.#player && this.#interrupted(),
       changed: () => player === this.#player && this.#showChoices(),
     });
-    this.#player = player;
+    this.#use(player);
     player.start(this.#target.url, this.#shown ? this.#attempts : 0).catch(() => {
       if (player === this.#player) this.#failed({ reason: 'The player could not be loaded', final: false });
     });
+  }
+
+  /** @param {Player | undefined} player */
+  #use(player) {
+    this.#player = player;
+    this.#timeline.player = player;
   }
 
   #begin() {
@@ -305,7 +317,7 @@ export class Panel {
   #failed({ reason, final }) {
     if (this.#target === undefined) return;
     this.#player?.close();
-    this.#player = undefined;
+    this.#use(undefined);
     this.#clearFigures();
     if (final) {
       this.#target = undefined;
@@ -428,4 +440,7 @@ export class Panel {
 }
 
 /** @param {number} value */
-const seconds = (value) => (value < 1 ? `${Math.round(value * 1000)} ms` : `${value.toFixed(2)} s`);
+function seconds(value) {
+  if (value >= 60) return age(value * 1000);
+  return value < 1 ? `${Math.round(value * 1000)} ms` : `${value.toFixed(2)} s`;
+}

@@ -15,6 +15,7 @@ import {
 } from './common.js';
 import { LlhlsPlayer } from './llhls.js';
 import { AWAY, Panel, UNREACHABLE } from './panel.js';
+import { beginAt } from './rewinder.js';
 import { ShareDialog } from './share.js';
 import { WhepPlayer } from './whep.js';
 
@@ -52,6 +53,12 @@ const RETURN_MS = 30_000;
 /** Time that the stream of a lost node may take to come to another one. */
 const MOVE_MS = 5000;
 
+/** Whether viewers can rewind in LL-HLS; undefined where the server does not list the stream. */
+function canRewind() {
+  if (passed.get('_HLS_rewind') === 'NO') return false;
+  return live?.unlisted ? undefined : live?.rewinds === true;
+}
+
 const heard = {
   /** @param {Panel} loud */
   unmuted: (loud) => Object.values(panels).forEach((panel) => panel !== loud && panel.mute()),
@@ -60,10 +67,12 @@ const heard = {
 };
 /** @type {Readonly<Record<Way, Panel>>} */
 const panels = {
-  llhls: new Panel('LL-HLS', looks, (video, { failed, changed }) => new LlhlsPlayer(video, failed, changed), {
-    ...heard,
-    firstFrameMs: FIRST_FRAME_MS.llhls,
-  }),
+  llhls: new Panel(
+    'LL-HLS',
+    looks,
+    (video, { failed, changed }) => new LlhlsPlayer(video, failed, changed, canRewind),
+    { ...heard, firstFrameMs: FIRST_FRAME_MS.llhls },
+  ),
   webrtc: new Panel('WebRTC', looks, (video, { failed, interrupted }) => new WhepPlayer(video, failed, interrupted), {
     ...heard,
     firstFrameMs: FIRST_FRAME_MS.webrtc,
@@ -108,6 +117,10 @@ function whepUrl({ webrtc: [name = ''] }) {
   parameters.set('direction', 'whep');
   return `${base}${playlist}?${parameters}`;
 }
+
+/** How far the button goes back that is shown with WebRTC, which cannot be rewound itself. */
+const REWIND_MS = 10_000;
+const rewind = element('button', { type: 'button', className: 'button', textContent: 'Rewind', hidden: true });
 
 /** Ways that are shown: those of the viewer, else LL-HLS, which has audio whatever the codec. */
 function shownWays() {
@@ -187,6 +200,16 @@ function renderModes(ways) {
     input.disabled = needed.some((way) => live?.[way].length === 0);
     input.checked = ways.length > 1 ? value === 'both' : value === ways[0];
   }
+  rewind.hidden = ways.includes('llhls') || !canRewind();
+}
+
+/** @param {string} wanted */
+function choose(wanted) {
+  mode = wanted;
+  const url = new URL(location.href);
+  url.searchParams.set('mode', mode);
+  history.replaceState(null, '', url);
+  render();
 }
 
 function renderAbout() {
@@ -220,7 +243,7 @@ function addTools() {
   const dialog = new ShareDialog(here, stream);
   const share = element('button', { type: 'button', className: 'button', textContent: 'Share' });
   share.addEventListener('click', () => dialog.open());
-  byId('tools').append(new CopyButton(here, 'Copy link').element, share);
+  byId('tools').append(rewind, new CopyButton(here, 'Copy link').element, share);
   document.body.append(dialog.element);
 }
 
@@ -306,12 +329,11 @@ byId('name').textContent = stream;
 document.body.classList.toggle('embedded', isEmbedded);
 addTools();
 byId('modes').addEventListener('change', ({ target }) => {
-  if (!(target instanceof HTMLInputElement)) return;
-  mode = target.value;
-  const url = new URL(location.href);
-  url.searchParams.set('mode', mode);
-  history.replaceState(null, '', url);
-  render();
+  if (target instanceof HTMLInputElement) choose(target.value);
+});
+rewind.addEventListener('click', () => {
+  beginAt(serverNow() - REWIND_MS);
+  choose('llhls');
 });
 document.addEventListener('visibilitychange', () => {
   if (!document.hidden) void loop();

@@ -7,6 +7,7 @@ import { Segmenter } from '../../../src/packaging/segmenter.ts';
 import { fileNames, pathOf } from '../../../src/publishers/hls/ll/names.ts';
 import { toSavedState } from '../../../src/publishers/hls/local/saved-state.ts';
 import { StreamFolder, type StreamNames } from '../../../src/publishers/hls/rewind/stream-folder.ts';
+import { firstSampleEnd } from '../../../src/containers/fmp4/first-sample.ts';
 import { aac } from '../media/aac.ts';
 import { encode } from '../rtmp/flv-source.ts';
 
@@ -51,6 +52,8 @@ export async function writeLongPast(root: string, names: StreamNames, seconds: n
     let init: string | undefined;
     window?.on('complete', (segment) => {
       const { msn, duration, wallClock, discontinuity, parts } = segment;
+      const [first] = parts;
+      const keyFrame = track.type === 'video' && first !== undefined ? firstSampleEnd(first.data) : undefined;
       const known = init;
       const map = (init = pathOf(of.init(segment.init)));
       const [name, list] = [pathOf(of.segment(msn)), pathOf(of.chunklist())];
@@ -59,7 +62,15 @@ export async function writeLongPast(root: string, names: StreamNames, seconds: n
         if (map !== known) await files.write(map, [segment.init.data]);
         await files.write(name, body);
         const facts = { discontinuity, discontinuitySequence: 0, gap: false, breaks: '' };
-        await files.note(list, { name, msn, duration, wallClock, ...facts, init: { name: map } });
+        await files.note(list, {
+          name,
+          msn,
+          duration,
+          wallClock,
+          ...facts,
+          init: { name: map },
+          ...(keyFrame !== undefined && { keyFrame }),
+        });
       });
     });
   }

@@ -45,6 +45,19 @@ test('a thumbnail is listed where the application has them, an image is made, an
   t.is(thumbnailOf({ signedPolicy: { enables: { publishers: 'thumbnail' } } as never }), undefined);
 });
 
+test('a stream says that viewers can go back in it where its application lets them, and LL-HLS is on that port', (t) => {
+  const rewinds = (llhls: object, serves: readonly ('llhls' | 'webrtc')[] = BOTH) => {
+    const registry = new Registry();
+    addVhost(registry, { publishers: { llhls, webrtc: {} } as never });
+    goLive(registry, 'app', 'news');
+    return listStreams(registry.vhost('default'), serves).streams[0]?.rewinds;
+  };
+  t.is(rewinds({ dvr: { enable: true } }), true);
+  t.is(rewinds({ dvr: { enable: true } }, ['webrtc']), undefined);
+  t.is(rewinds({ dvr: { enable: false } }), undefined);
+  t.is(rewinds({}), undefined);
+});
+
 test('the bitrate is that of the largest video and one audio', (t) => {
   const registry = new Registry();
   addVhost(registry);
