@@ -15,12 +15,19 @@ export interface RunOptions {
   readonly answersOnStderr?: boolean;
 }
 
+/** Signals of terminals and service managers to a whole process group. */
+const GROUP_SIGNALS: ReadonlySet<NodeJS.Signals | null> = new Set<NodeJS.Signals>(['SIGINT', 'SIGTERM', 'SIGHUP']);
+
 /**
  * Runs a program, out of reach of the terminal's Ctrl-C.
  * @returns its standard output, or standard error
  * @throws Error with its last output when it cannot be started, does not end well or takes too long
  */
 export function runProgram(path: string, args: readonly string[], options: RunOptions): Promise<string> {
+  return run(path, args, options, true);
+}
+
+function run(path: string, args: readonly string[], options: RunOptions, mayRepeat: boolean): Promise<string> {
   const { timeoutMs, exitCode = 0, env, input, answersOnStderr = false } = options;
   return new Promise((resolve, reject) => {
     const child = spawn(path, args, {
@@ -44,6 +51,8 @@ export function runProgram(path: string, args: readonly string[], options: RunOp
     child.once('error', reject);
     child.once('close', (code, signal) => {
       if (code === exitCode) resolve(Buffer.concat(chunks).toString());
+      // one that was sent while this child was being made, and was in the group of this process yet
+      else if (mayRepeat && GROUP_SIGNALS.has(signal)) resolve(run(path, args, options, false));
       else reject(new Error(`${path} has ended with ${signal ?? `code ${code}`}: ${words.trim()}`));
     });
   });
