@@ -168,6 +168,7 @@ export class PackagedStream implements PlayedFiles {
   /** Resolves when all that players may rewind to is on the disk, of a stream that was closed. */
   async written(): Promise<void> {
     await this.#rewind?.close();
+    await this.#options.past?.folder.close();
   }
 
   /**

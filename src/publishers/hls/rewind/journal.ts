@@ -49,7 +49,7 @@ export function readJournal(text: string): PastSegment[] {
 }
 
 /** Value of a line; undefined if it is no JSON. */
-function parsed(line: string): unknown {
+export function parsed(line: string): unknown {
   try {
     return JSON.parse(line);
   } catch (error) {

@@ -179,6 +179,7 @@ export class Rewind implements Follower {
     await this.#loading;
     await this.#steps;
     if (!isFirst) return;
+    await this.#options.files.close();
     this.#options.cache.drop(this);
     this.#disk.close();
   }

@@ -4,6 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { join } from 'node:path';
 import { replaceFile } from '../../../lib/files/paths.ts';
 import { unless } from '../../../lib/files/unless.ts';
+import { appended, FILE_MODE } from './append-files.ts';
 import { journalLine, readJournal, type PastSegment } from './journal.ts';
 
 /** Segments in a journal; then another one begins, so that those of the past can be removed. */
@@ -16,9 +17,8 @@ const OWN = /^(?:[a-z]+_[A-Za-z0-9_]+\.(?:m4s|ts)|[a-z]+_[A-Za-z0-9_]+\.m3u8\.\d
 /** A thousand lines of some hundred bytes, and then some. */
 const MAX_JOURNAL_BYTES = 8 * 1024 * 1024;
 const MAX_MEDIA_BYTES = 512 * 1024 * 1024;
-/** Only this user may read or change the files. */
+/** Only this user may read or change what is in it. */
 export const FOLDER_MODE = 0o700;
-export const FILE_MODE = 0o600;
 
 /**
  * Files of one run of a stream: segments and initializations by their names, and a journal of each media playlist. The folder is
@@ -60,10 +60,14 @@ export class RunFiles {
     return lists;
   }
 
-  /** Creates or replaces a file. @throws errors of the system */
+  /** Creates a file, or replaces one that an earlier run of the server began. @throws errors of the system */
   async write(name: string, body: readonly Buffer[]): Promise<void> {
     await this.#make();
-    await replaceFile(join(this.folder, name), (temporary) => writeNew(temporary, body));
+    const path = join(this.folder, name);
+    await writeNew(path, body).catch(async (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error;
+      await replaceFile(path, (temporary) => writeNew(temporary, body));
+    });
   }
 
   /** Notes a segment whose file is complete, or that has none. @throws errors of the system */
@@ -74,12 +78,12 @@ export class RunFiles {
     const current = this.#current.get(list);
     // one that was there before may end in the middle of a line
     if (current === undefined || segment.msn >= current + JOURNAL_SEGMENTS) {
+      if (current !== undefined) await appended.close(this.#pathOf(list, current));
       journals.push(segment.msn);
       this.#current.set(list, segment.msn);
     }
-    const path = join(this.folder, journalName(list, this.#current.get(list) as number));
     try {
-      await append(path, journalLine(segment));
+      await appended.append(this.#pathOf(list, this.#current.get(list) as number), journalLine(segment));
     } catch (error) {
       // it may end in the middle of a line now
       this.#current.delete(list);
@@ -145,6 +149,17 @@ export class RunFiles {
     await removeEmpty(this.folder);
   }
 
+  /** Closes the journals. Idempotent. Never rejects. */
+  async close(): Promise<void> {
+    const current = [...this.#current];
+    this.#current.clear();
+    await Promise.all(current.map(([list, first]) => appended.close(this.#pathOf(list, first))));
+  }
+
+  #pathOf(list: string, first: number): string {
+    return join(this.folder, journalName(list, first));
+  }
+
   async #make(): Promise<void> {
     if (this.#isMade) return;
     await mkdir(this.folder, { recursive: true, mode: FOLDER_MODE });
@@ -153,7 +168,7 @@ export class RunFiles {
   }
 }
 
-/** Writes a new file, by as few calls of the system as there can be. @throws errors of the system */
+/** Writes a new file, by as few calls of the system as there can be; none stays on failure. @throws errors of the system */
 async function writeNew(path: string, body: readonly Buffer[]): Promise<void> {
   const file = await open(path, 'wx', FILE_MODE);
   try {
@@ -161,18 +176,10 @@ async function writeNew(path: string, body: readonly Buffer[]): Promise<void> {
     const { bytesWritten } = length === 0 ? { bytesWritten: 0 } : await file.writev(body);
     // such as on a disk that is full, which then says so
     if (bytesWritten < length) await file.writeFile(Buffer.concat(body).subarray(bytesWritten));
-  } finally {
-    await file.close();
-  }
-}
-
-/** Adds a line to a file, which is no link. @throws errors of the system */
-async function append(path: string, line: string): Promise<void> {
-  const flags =
-    constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK;
-  const file = await open(path, flags, FILE_MODE);
-  try {
-    await file.writeFile(line);
+  } catch (error) {
+    // the first error is the reason
+    await unlink(path).catch(() => undefined);
+    throw error;
   } finally {
     await file.close();
   }

@@ -4,9 +4,12 @@ import { join } from 'node:path';
 import { replaceFile } from '../../../lib/files/paths.ts';
 import { unless } from '../../../lib/files/unless.ts';
 import { nameHash } from '../answer/names.ts';
-import { FILE_MODE, FOLDER_MODE, removeEmpty, RunFiles } from './run-files.ts';
+import { appended, FILE_MODE } from './append-files.ts';
+import { parsed } from './journal.ts';
+import { FOLDER_MODE, removeEmpty, RunFiles } from './run-files.ts';
 
-const STATE = 'state.json';
+/** A line for each state, the newest last. */
+const STATE = 'state.journal';
 const MAX_STATE_BYTES = 64 * 1024;
 /** Longest name as it is: encoded ones may be longer than file systems allow. */
 const MAX_NAME = 120;
@@ -23,6 +26,8 @@ export interface StreamNames {
 /** Folder of one stream: a folder for each of its runs, and the state from which the next publisher continues the last one. */
 export class StreamFolder {
   readonly #path: string;
+  /** Size of the states that were written so far; the first one replaces the file. */
+  #stateBytes = Infinity;
 
   /** @param root absolute: TempStoragePath */
   constructor(root: string, { vhost, app, stream, kind }: StreamNames) {
@@ -41,22 +46,36 @@ export class StreamFolder {
       try {
         const facts = fstatSync(file);
         if (!facts.isFile() || facts.size > MAX_STATE_BYTES) throw new Error(`no file of this server: ${path}`);
-        return JSON.parse(readFileSync(file, 'utf8'));
+        return lastOf(readFileSync(file, 'utf8'));
       } finally {
         closeSync(file);
       }
     } catch (error) {
-      if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
       throw error;
     }
   }
 
   /** @throws errors of the system */
   async writeState(state: object): Promise<void> {
-    await mkdir(this.#path, { recursive: true, mode: FOLDER_MODE });
-    await replaceFile(join(this.#path, STATE), (temporary) =>
-      writeFile(temporary, JSON.stringify(state), { flag: 'wx', mode: FILE_MODE }),
-    );
+    const path = join(this.#path, STATE);
+    const line = `${JSON.stringify(state)}\n`;
+    const length = Buffer.byteLength(line);
+    const bytes = this.#stateBytes + length;
+    // after a failure the last line may be cut off
+    this.#stateBytes = Infinity;
+    if (bytes <= MAX_STATE_BYTES) await appended.append(path, line);
+    else {
+      await appended.close(path);
+      await mkdir(this.#path, { recursive: true, mode: FOLDER_MODE });
+      await replaceFile(path, (temporary) => writeFile(temporary, line, { flag: 'wx', mode: FILE_MODE }));
+    }
+    this.#stateBytes = bytes <= MAX_STATE_BYTES ? bytes : length;
+  }
+
+  /** Closes the file of the states. Idempotent. Never rejects. */
+  async close(): Promise<void> {
+    await appended.close(join(this.#path, STATE));
   }
 }
 
@@ -86,6 +105,15 @@ export async function sweepRuns(
     await removeEmpty(folder);
     await removeEmpty(join(application, stream));
   }
+}
+
+/** Value of the last whole line; undefined where there is none. */
+function lastOf(text: string): unknown {
+  for (const line of text.split('\n').reverse()) {
+    const value = parsed(line);
+    if (value !== undefined) return value;
+  }
+  return undefined;
 }
 
 /** Names of folders in a folder, links left out; none if it does not exist. */
