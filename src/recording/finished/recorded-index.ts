@@ -1,12 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { lstat, mkdir, open, readdir, readFile } from 'node:fs/promises';
+import { lstat, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Compile } from 'typebox/compile';
 import { BoundedMap } from '../../lib/bounded-map.ts';
 import { KeyedMutex } from '../../lib/files/keyed-mutex.ts';
-import { replaceFile } from '../../lib/files/paths.ts';
 import { unless } from '../../lib/files/unless.ts';
-import { writeAll } from '../../lib/files/write-all.ts';
 import type { Logger } from '../../log/log.ts';
 import { containerOf } from '../container.ts';
 import { valuesOf } from '../finish.ts';
@@ -15,6 +13,8 @@ import { partsOf } from '../settings.ts';
 import { describeFiles } from './dump-files.ts';
 import { endOf, Entry, hourOf, idOf, timeOf, type Upload } from './entry.ts';
 import { appendLine, killLines, readLines, removeFile, type Line } from './hour-file.ts';
+import { hourPath, hoursOf, lengthen, longestOf } from './hours.ts';
+import { Totals } from './totals.ts';
 
 export interface ApplicationNames {
   readonly vhost: string;
@@ -76,10 +76,6 @@ export interface RecordedIndexOptions {
   readonly log: Logger;
 }
 
-const EXTENSION = '.index';
-const HOUR = /^\d{8}T\d{2}\.index$/;
-/** File with the longest time from the start of a file to its end, in milliseconds. */
-const LONGEST = 'longest';
 /** Lines after which a page ends with its hour, even if few match: a call must not last long. */
 const MAX_LINES = 50_000;
 /** Files whose damage is known. */
@@ -97,13 +93,11 @@ export class RecordedIndex {
   readonly #mutex = new KeyedMutex();
   /** Numbers of damaged lines that are logged, by index file. */
   readonly #damaged = new BoundedMap<string, number>(MAX_KNOWN);
-  /** Bytes of local files by folder, of applications whose total was asked for. */
-  readonly #totals = new Map<string, number>();
-  /** Changes wait for these. */
-  readonly #measuring = new Map<string, Promise<number>>();
+  readonly #totals: Totals;
 
   constructor(options: RecordedIndexOptions) {
     this.#options = options;
+    this.#totals = new Totals((folder, onEntry) => this.#readAll(folder, onEntry));
   }
 
   /** Adds a file that has its name; nothing for one that is gone. Idempotent. @throws errors of the system */
@@ -151,7 +145,7 @@ export class RecordedIndex {
     await this.#mutex.run(folder, () => lengthen(folder, finishTime - startTime));
     await this.#inHour(folder, key, async (path) => {
       await appendLine(path, key, JSON.stringify(entry));
-      this.#resize(folder, keptBytes(entry));
+      this.#totals.add(folder, entry);
     });
   }
 
@@ -207,7 +201,7 @@ export class RecordedIndex {
       const { places } = await placesOf(path, id);
       await appendLine(path, id, JSON.stringify({ ...entry, upload, isLocal }));
       await killLines(path, places);
-      if (entry.isLocal && !isLocal) this.#resize(folder, -entry.size);
+      if (entry.isLocal && !isLocal) this.#totals.remove(folder, entry);
     });
   }
 
@@ -216,10 +210,10 @@ export class RecordedIndex {
     const folder = this.#folder(application);
     for (const [id = '', ...more] of Object.values(Object.groupBy(ids, hourOf)) as string[][]) {
       await this.#inHour(folder, id, async (path) => {
-        const { places, others, bytes } = await placesOf(path, id, ...more);
+        const { places, others, entries } = await placesOf(path, id, ...more);
         if (others === 0) await removeFile(path);
         else if (places.length > 0) await killLines(path, places);
-        this.#resize(folder, -bytes);
+        for (const entry of entries) this.#totals.remove(folder, entry);
       });
     }
   }
@@ -229,42 +223,28 @@ export class RecordedIndex {
    * @throws errors of the system
    */
   async total(application: ApplicationNames): Promise<number> {
-    const folder = this.#folder(application);
-    const known = this.#totals.get(folder);
-    if (known !== undefined) return known;
-    const measuring = this.#measuring.get(folder) ?? this.#measure(folder);
-    this.#measuring.set(folder, measuring);
-    return await measuring.finally(() => this.#measuring.delete(folder));
+    return await this.#totals.of(this.#folder(application));
   }
 
-  async #measure(folder: string): Promise<number> {
-    let bytes = 0;
+  async #readAll(folder: string, onEntry: (entry: Entry) => void): Promise<void> {
     for (const hour of await hoursOf(folder)) {
       await this.#read(folder, hour, (line) => {
         const entry = entryOf(line);
-        bytes += entry === undefined ? 0 : keptBytes(entry);
+        if (entry !== undefined) onEntry(entry);
         return entry !== undefined;
       });
     }
-    this.#totals.set(folder, bytes);
-    return bytes;
-  }
-
-  #resize(folder: string, by: number): void {
-    const bytes = this.#totals.get(folder);
-    if (bytes !== undefined) this.#totals.set(folder, bytes + by);
   }
 
   async #inHour(folder: string, id: string, step: (path: string) => Promise<void>): Promise<void> {
-    // who asked for the total hears of its failure
-    await this.#measuring.get(folder)?.catch(() => undefined);
-    const path = join(folder, `${hourOf(id)}${EXTENSION}`);
+    await this.#totals.measured(folder);
+    const path = hourPath(folder, hourOf(id));
     await this.#mutex.run(path, () => step(path));
   }
 
   /** @param onLine returns whether the line is valid @returns the number of lines */
   async #read(folder: string, hour: string, onLine: (line: Line) => boolean): Promise<number> {
-    const path = join(folder, `${hour}${EXTENSION}`);
+    const path = hourPath(folder, hour);
     let invalid = 0;
     const { lines, damaged } = await readLines(path, (line) => {
       if (!onLine(line)) invalid++;
@@ -324,53 +304,17 @@ function entryOf(line: Line): Entry | undefined {
   }
 }
 
-/** Places of the lines of ids, the bytes of their local files, and the number of other lines that count. */
+/** Places of the lines of ids, the entries of these, and the number of other lines that count. */
 async function placesOf(path: string, ...ids: readonly string[]) {
   const places: number[] = [];
-  const sizes = new Map<string, number>();
+  const entries = new Map<string, Entry>();
   let others = 0;
   const wanted = new Set(ids);
   await readLines(path, (line) => {
     if (!wanted.has(line.id)) return void others++;
     places.push(line.at);
     const entry = entryOf(line);
-    if (entry !== undefined) sizes.set(line.id, keptBytes(entry));
+    if (entry !== undefined) entries.set(line.id, entry);
   });
-  return { places, others, bytes: [...sizes.values()].reduce((sum, size) => sum + size, 0) };
-}
-
-/** Bytes that count towards MaxTotalSize. */
-function keptBytes({ isLocal, size, dump }: Entry): number {
-  return isLocal && dump === undefined ? size : 0;
-}
-
-/** Hours of an application that have a file, in order. */
-async function hoursOf(folder: string): Promise<string[]> {
-  const names = (await readdir(folder).catch(unless('ENOENT'))) ?? [];
-  return names
-    .filter((name) => HOUR.test(name))
-    .map((name) => name.slice(0, -EXTENSION.length))
-    .sort();
-}
-
-/** Infinite where it is not known: a span may then begin in any file. */
-async function longestOf(folder: string): Promise<number> {
-  const text = await readFile(join(folder, LONGEST), 'utf8').catch(unless('ENOENT'));
-  return text !== undefined && /^\d{1,16}$/.test(text) ? Number(text) : Infinity;
-}
-
-async function lengthen(folder: string, time: number): Promise<void> {
-  const known = await longestOf(folder);
-  if (known !== Infinity && time <= known) return;
-  // of a damaged file nothing is known
-  const next = known === Infinity && (await hoursOf(folder)).length > 0 ? Number.MAX_SAFE_INTEGER : time;
-  await replaceFile(join(folder, LONGEST), async (temporary) => {
-    const file = await open(temporary, 'wx');
-    try {
-      await writeAll(file, Buffer.from(String(Math.ceil(Math.max(0, next)))), 0);
-      await file.datasync();
-    } finally {
-      await file.close();
-    }
-  });
+  return { places, others, entries: [...entries.values()] };
 }
