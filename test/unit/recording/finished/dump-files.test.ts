@@ -1,53 +1,18 @@
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-  unlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
-import { openFinished, openRecordings } from '../../../support/recording/finished.ts';
-
-const APP = { vhost: 'v', app: 'a' };
-const NOON = Date.UTC(2026, 2, 5, 12);
-const LIST = '#EXTM3U\n#EXT-X-MAP:URI="init_x.m4s"\n#EXTINF:2,\nseg_0.m4s\n#EXTINF:2,\nseg_1.m4s\n';
+import { APP, DUMPED_LIST as LIST, openFinished, openRecordings } from '../../../support/recording/finished.ts';
 
 /** A dump of two segments. */
 async function open(t: ExecutionContext) {
   const node = openFinished(t);
-  const parent = realpathSync(mkdtempSync(join(tmpdir(), 'kiln-dumped-')));
-  t.teardown(() => rmSync(parent, { recursive: true, force: true }));
-  const folder = join(parent, 'vod');
-  mkdirSync(folder);
+  const dump = await node.dump('vod');
+  const { folder, infoFile = '' } = dump;
   const write = (name: string, text = name): void => writeFileSync(join(folder, name), text);
-  for (const name of ['init_x.m4s', 'seg_0.m4s', 'seg_1.m4s']) write(name);
-  write('chunklist.m3u8', LIST);
-  write('llhls.m3u8', '#EXTM3U\nchunklist.m3u8\n');
-  const infoFile = join(parent, 'info.xml');
-  writeFileSync(infoFile, '<HLSDumpInfo/>');
-  const dump = {
-    ...APP,
-    ...{ folder, id: 'd', stream: 's', source: 's', userData: 'mine', container: 'fMP4', infoFile, bytes: 18 },
-    ...{
-      lists: ['chunklist.m3u8', 'none.m3u8'],
-      masters: ['llhls.m3u8'],
-      duration: 4000,
-      startTime: NOON,
-      finishTime: NOON + 4000,
-    },
-  };
-  await node.index.addDump(dump);
   const recordings = openRecordings(node.folder);
   const { recorded } = await recordings.page(APP, { limit: 10 });
   const { id = '' } = recorded[0] ?? {};
-  return { ...node, parent, folder, write, infoFile, dump, recordings, recorded, id, state: node.folder };
+  return { ...node, parent: node.dumps, folder, write, infoFile, dump, recordings, recorded, id, state: node.folder };
 }
 
 test('a dump is listed with its folder, and goes with all its files', async (t) => {

@@ -4,10 +4,8 @@ import { join } from 'node:path';
 import test from 'ava';
 import { pino } from 'pino';
 import { RecordedIndex, type Query } from '../../../../src/recording/finished/recorded-index.ts';
-import { openFinished } from '../../../support/recording/finished.ts';
+import { APP, NOON, openFinished } from '../../../support/recording/finished.ts';
 
-const APP = { vhost: 'v', app: 'a' };
-const NOON = Date.UTC(2026, 2, 5, 12);
 const HOUR = 3_600_000;
 
 const idsOf = async (index: RecordedIndex, query: Partial<Query> = {}): Promise<string[]> =>

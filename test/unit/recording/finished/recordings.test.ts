@@ -11,11 +11,8 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
-import { openFinished, openRecordings } from '../../../support/recording/finished.ts';
+import { APP, NOON, openFinished, openRecordings } from '../../../support/recording/finished.ts';
 import { entriesOf } from '../../../support/recording/info.ts';
-
-const APP = { vhost: 'v', app: 'a' };
-const NOON = Date.UTC(2026, 2, 5, 12);
 
 /** Two files in a folder of their own. */
 async function open(t: ExecutionContext) {

@@ -5,9 +5,8 @@ import { pino } from 'pino';
 import type { ApplicationConfig } from '../../../../src/config/model.ts';
 import { Recordings } from '../../../../src/recording/finished/recordings.ts';
 import { Retention } from '../../../../src/recording/finished/retention.ts';
-import { openFinished } from '../../../support/recording/finished.ts';
+import { APP, openFinished } from '../../../support/recording/finished.ts';
 
-const APP = { vhost: 'v', app: 'a' };
 const MINUTE = 60_000;
 const UPLOADED = { announced: false, uploaded: true };
 
