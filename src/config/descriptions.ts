@@ -348,6 +348,11 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'Dump/OutputPath': 'Folder; may hold `${VHostName}`, `${AppName}`, `${StreamName}` and times.',
   'Dump/InfoFile': 'XML file about the dump.',
   'Dump/UserData': 'Text for that file.',
+  '*/DumpRetention':
+    'How long finished dumps stay, those of the management API too. Without it until they are deleted.',
+  'DumpRetention/DeleteAfter': 'Seconds after their end at which they are deleted. Without it they stay.',
+  'DumpRetention/MaxTotalSize':
+    'Bytes of the finished dumps of the application on a node: with more, the oldest are deleted. Without it they stay.',
   ChunkDuration: 'Seconds of a part.',
   PartHoldBack: 'Seconds that players stay behind; 0: three parts.',
   EnablePreloadHint: 'Names the next part before it exists.',

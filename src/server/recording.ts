@@ -6,7 +6,7 @@ import { Deliveries } from '../recording/delivery/deliveries.ts';
 import { idOf } from '../recording/finished/entry.ts';
 import { RecordedIndex, type DumpedFolder } from '../recording/finished/recorded-index.ts';
 import { Recordings } from '../recording/finished/recordings.ts';
-import { Retention } from '../recording/finished/retention.ts';
+import { Retention, type Limited, type Limits } from '../recording/finished/retention.ts';
 import { Journal, type FinishedFile } from '../recording/journal.ts';
 import { RecordKind } from '../recording/kind.ts';
 import { finishLeftovers } from '../recording/leftovers.ts';
@@ -62,7 +62,7 @@ export async function openRecording({ work, registry, node, storageFile, log }: 
   const starts = new RecordStarts(registry, tasks.definitions);
   tasks.add(new RecordKind({ folder, journal, start: (task, output) => starts.take(task, output), log }));
   const recordings = new Recordings({ index, journal, deliveries, isDumping, log: module });
-  const retention = new Retention({ index, recordings, applications: () => recording(registry), log: module });
+  const retention = new Retention({ index, recordings, applications: () => limited(registry), log: module });
   return {
     records: new Records({ tasks: clusterTasks, folder }),
     recordings,
@@ -83,10 +83,14 @@ export async function openRecording({ work, registry, node, storageFile, log }: 
   };
 }
 
-function* recording({ vhosts }: Registry) {
+function* limited({ vhosts }: Registry): Generator<Limited & { readonly limits: Limits }> {
   for (const vhost of vhosts.values())
     for (const { name: app, config } of vhost.applications.values()) {
-      const { file: settings } = config.publishers;
-      if (settings !== undefined) yield { vhost: vhost.name, app, settings };
+      const { file, llhls, hls } = config.publishers;
+      const all = { file, llhls: llhls?.dumpRetention, hls: hls?.dumpRetention };
+      for (const keeper of ['file', 'llhls', 'hls'] as const) {
+        const limits = all[keeper];
+        if (limits !== undefined) yield { vhost: vhost.name, app, keeper, limits };
+      }
     }
 }

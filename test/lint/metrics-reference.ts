@@ -46,6 +46,7 @@ const LABELS: Readonly<Record<string, readonly string[]>> = {
   kiln_alerts_total: ['code'],
   kiln_alerts_undelivered_total: [],
   kiln_recordings_: APPLICATION,
+  kiln_dumps_: [...APPLICATION, 'protocol'],
   kiln_log_lines_total: ['level'],
   kiln_events_total: ['event'],
   kiln_faults_total: ['module'],

@@ -30,6 +30,12 @@ const dump = () =>
     userData: Type.Optional(text()),
   });
 
+/** Limits of what is recorded or dumped: seconds, and bytes. */
+const limits = () => ({
+  deleteAfter: Type.Optional(integer(undefined, { min: 1 })),
+  maxTotalSize: Type.Optional(byteSize()),
+});
+
 /** Settings common to HLS and LL-HLS. Durations in seconds. */
 const hls = () => ({
   ...played(),
@@ -55,6 +61,7 @@ const hls = () => ({
   /** Query parameters added to every request for a master playlist. */
   defaultQueryString: contained(Type.Object({ key: text(), value: text({ default: '' }) }), 'Query'),
   dumps: contained(dump(), 'Dump'),
+  dumpRetention: optional(limits()),
   crossDomains: crossDomains(),
 });
 
@@ -169,8 +176,7 @@ export const Publishers = section({
     rootPath: Type.Optional(text()),
     filePath: Type.Optional(text()),
     infoPath: Type.Optional(text()),
-    deleteAfter: Type.Optional(integer(undefined, { min: 1 })),
-    maxTotalSize: Type.Optional(byteSize()),
+    ...limits(),
     force: Type.Optional(flag()),
     standby: Type.Optional(flag()),
     record: Record,

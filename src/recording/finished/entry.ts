@@ -46,6 +46,14 @@ export const Entry = Type.Object({
 });
 export type Entry = Static<typeof Entry>;
 
+/** Publisher module whose limits of age and size a file counts towards. */
+export type Keeper = 'file' | 'llhls' | 'hls';
+
+export function keeperOf({ dump, container }: Entry): Keeper {
+  if (dump === undefined) return 'file';
+  return container === 'MPEG-TS' ? 'hls' : 'llhls';
+}
+
 /** Id of a file: the UTC time of its start, by which ids sort, and the random part of its temporary name. */
 const ID = /^\d{8}T\d{9}-[0-9a-f]{32}$/;
 /** Ids, and times without a random part, which come before those of the same millisecond. */

@@ -11,7 +11,7 @@ import { valuesOf } from '../finish.ts';
 import type { FinishedFile } from '../journal.ts';
 import { partsOf } from '../settings.ts';
 import { describeFiles } from './dump-files.ts';
-import { endOf, Entry, hourOf, idOf, timeOf, type Upload } from './entry.ts';
+import { endOf, Entry, hourOf, idOf, timeOf, type Keeper, type Upload } from './entry.ts';
 import { appendLine, killLines, readLines, removeFile, type Line } from './hour-file.ts';
 import { hourPath, hoursOf, lengthen, longestOf } from './hours.ts';
 import { Totals } from './totals.ts';
@@ -219,11 +219,11 @@ export class RecordedIndex {
   }
 
   /**
-   * Sum of the sizes of files that are on this node. The first call reads all of an application, the others nothing.
+   * Sum of the sizes of files, or dumps of a module, that are on this node. The first call reads all of an application, the others nothing.
    * @throws errors of the system
    */
-  async total(application: ApplicationNames): Promise<number> {
-    return await this.#totals.of(this.#folder(application));
+  async total(application: ApplicationNames, keeper: Keeper = 'file'): Promise<number> {
+    return await this.#totals.of(this.#folder(application), keeper);
   }
 
   async #readAll(folder: string, onEntry: (entry: Entry) => void): Promise<void> {

@@ -1,21 +1,31 @@
 import { byteCount } from '../../config/values.ts';
 import type { ApplicationConfig } from '../../config/model.ts';
 import type { Logger } from '../../log/log.ts';
+import { keeperOf, type Keeper } from './entry.ts';
 import type { ApplicationNames, Recorded, RecordedIndex } from './recorded-index.ts';
 import type { Recordings } from './recordings.ts';
 
-type FileSettings = NonNullable<ApplicationConfig['publishers']['file']>;
+/** Limits of age and size. Dumps have no Force and no uploads. */
+export type Limits = Pick<
+  NonNullable<ApplicationConfig['publishers']['file']>,
+  'deleteAfter' | 'maxTotalSize' | 'force' | 'record'
+>;
+
+/** Files that have limits of their own: those of recordings, or dumps of one module. */
+export interface Limited extends ApplicationNames {
+  readonly keeper: Keeper;
+}
 
 export interface RetentionOptions {
   readonly index: RecordedIndex;
   readonly recordings: Recordings;
-  /** Applications that record, and their present settings. */
-  readonly applications: () => Iterable<ApplicationNames & { readonly settings: FileSettings }>;
+  /** Applications that record or dump, and their present limits. */
+  readonly applications: () => Iterable<Limited & { readonly limits: Limits }>;
   readonly log: Logger;
 }
 
 /** Files that an application keeps, in bytes. */
-export interface Kept extends ApplicationNames {
+export interface Kept extends Limited {
   readonly bytes: number;
   readonly limit: number;
 }
@@ -36,7 +46,7 @@ const MAX_KEPT = 10_000;
 const SHORT = 0.9;
 const RELAXED = 0.8;
 
-/** Deletes finished files of this node by age, and the oldest when they are too large together. */
+/** Deletes finished files and dumps of this node by age, and the oldest when they are too large together. */
 export class Retention {
   readonly #options: RetentionOptions;
   readonly #kept = new Map<string, Kept>();
@@ -76,12 +86,12 @@ export class Retention {
 
   async #lookAtAll(): Promise<void> {
     const seen = new Set<string>();
-    for (const { settings, vhost, app } of this.#options.applications()) {
+    for (const { limits, vhost, app, keeper } of this.#options.applications()) {
       if (this.#stop.signal.aborted) return;
-      const name = `${vhost}/${app}`;
+      const name = `${vhost}/${app}${keeper === 'file' ? '' : ` (${keeper})`}`;
       seen.add(name);
       try {
-        await this.#lookAt({ vhost, app }, name, settings);
+        await this.#lookAt({ vhost, app, keeper }, name, limits);
       } catch (error) {
         const { message: reason } = error as Error;
         this.#options.log.warn(
@@ -93,17 +103,17 @@ export class Retention {
     for (const name of this.#kept.keys()) if (!seen.has(name)) this.#forget(name);
   }
 
-  async #lookAt(application: ApplicationNames, name: string, settings: FileSettings): Promise<void> {
-    const { deleteAfter, maxTotalSize } = settings;
+  async #lookAt(limited: Limited, name: string, limits: Limits): Promise<void> {
+    const { deleteAfter, maxTotalSize } = limits;
     if (deleteAfter !== undefined) {
       const expiry = Date.now() - deleteAfter * 1000;
       const isDue = ({ entry }: Recorded): boolean => entry.finishTime <= expiry;
-      await this.#delete(application, settings, { reason: 'age', end: expiry, isDue, isEnough: () => false });
+      await this.#delete(limited, limits, { reason: 'age', end: expiry, isDue, isEnough: () => false });
     }
     if (maxTotalSize === undefined) return this.#forget(name);
     const { index } = this.#options;
     const limit = byteCount(maxTotalSize);
-    const before = await index.total(application);
+    const before = await index.total(limited, limited.keeper);
     let left = before;
     const isEnough = (): boolean => left <= limit;
     const isDue = ({ entry }: Recorded): boolean => {
@@ -111,26 +121,26 @@ export class Retention {
       left -= entry.size;
       return true;
     };
-    await this.#delete(application, settings, { reason: 'space', isDue, isEnough });
-    const bytes = await index.total(application);
-    this.#kept.set(name, { ...application, bytes, limit });
-    this.#warn(name, deleteAfter !== undefined, before, bytes, limit);
+    await this.#delete(limited, limits, { reason: 'space', isDue, isEnough });
+    const bytes = await index.total(limited, limited.keeper);
+    this.#kept.set(name, { ...limited, bytes, limit });
+    this.#warn(name, limited.keeper !== 'file', deleteAfter !== undefined, before, bytes, limit);
   }
 
   /** Deletes files that are due, oldest first. One look passes a limited number of others, and the next goes on there. */
-  async #delete(application: ApplicationNames, settings: FileSettings, deletion: Deletion): Promise<void> {
+  async #delete(limited: Limited, limits: Limits, deletion: Deletion): Promise<void> {
     const { index, recordings } = this.#options;
     const { reason, end, isDue, isEnough } = deletion;
-    const place = `${reason} ${application.vhost}/${application.app}`;
+    const place = `${reason} ${limited.keeper} ${limited.vhost}/${limited.app}`;
     let cursor = this.#places.get(place);
     let kept = 0;
     while (!isEnough() && !this.#stop.signal.aborted) {
-      const page = await index.page(application, { limit: PAGE, cursor, end });
+      const page = await index.page(limited, { limit: PAGE, cursor, end });
       ({ cursor } = page);
       const due = page.recorded.filter(
-        (recorded) => recorded.entry.dump === undefined && isDelivered(recorded, settings) && isDue(recorded),
+        (recorded) => keeperOf(recorded.entry) === limited.keeper && isDelivered(recorded, limits) && isDue(recorded),
       );
-      if (due.length > 0) await recordings.removeAll(application, due, reason, settings.force === true);
+      if (due.length > 0) await recordings.removeAll(limited, due, reason, limits.force === true);
       kept += page.recorded.length - due.length;
       if (cursor === undefined || kept >= MAX_KEPT) break;
     }
@@ -138,7 +148,7 @@ export class Retention {
     else this.#places.set(place, cursor);
   }
 
-  #warn(application: string, hasAge: boolean, before: number, bytes: number, limit: number): void {
+  #warn(application: string, isDumped: boolean, hasAge: boolean, before: number, bytes: number, limit: number): void {
     const isFull = bytes > limit;
     if (isFull || (hasAge && before > limit * SHORT)) {
       if (this.#short.has(application)) return;
@@ -146,8 +156,12 @@ export class Retention {
       this.#options.log.warn(
         { event: 'record.space-short', application, bytes, limit },
         isFull
-          ? 'finished recordings take more than MaxTotalSize: they are not delivered yet, or cannot be deleted'
-          : 'finished recordings take almost MaxTotalSize: the oldest are soon deleted before DeleteAfter',
+          ? isDumped
+            ? 'finished HLS dumps take more than MaxTotalSize: they cannot be deleted'
+            : 'finished recordings take more than MaxTotalSize: they are not delivered yet, or cannot be deleted'
+          : isDumped
+            ? 'finished HLS dumps take almost MaxTotalSize: the oldest are soon deleted before DeleteAfter'
+            : 'finished recordings take almost MaxTotalSize: the oldest are soon deleted before DeleteAfter',
       );
     } else if (bytes < limit * RELAXED) this.#short.delete(application);
   }
@@ -159,6 +173,6 @@ export class Retention {
 }
 
 /** Whether nothing waits for a file's upload. */
-function isDelivered({ entry: { upload } }: Recorded, { record, force }: FileSettings): boolean {
+function isDelivered({ entry: { upload } }: Recorded, { record, force }: Limits): boolean {
   return force === true || record?.upload === undefined || upload === undefined || upload.state === 'uploaded';
 }

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import type { ApplicationConfig } from '../../../../src/config/model.ts';
+import type { Keeper } from '../../../../src/recording/finished/entry.ts';
 import { Recordings } from '../../../../src/recording/finished/recordings.ts';
 import { Retention } from '../../../../src/recording/finished/retention.ts';
 import { APP, openFinished } from '../../../support/recording/finished.ts';
@@ -12,8 +13,9 @@ const UPLOADED = { announced: false, uploaded: true };
 
 type Settings = Partial<NonNullable<ApplicationConfig['publishers']['file']>>;
 
-function open(t: ExecutionContext, settings: () => Settings | undefined) {
+function open(t: ExecutionContext, settings: () => Settings | undefined, keeper: Keeper = 'file') {
   const node = openFinished(t);
+  const dumping = new Set<string>();
   const uploading = new Set<string>();
   const lines: Record<string, unknown>[] = [];
   const log = pino(
@@ -24,7 +26,7 @@ function open(t: ExecutionContext, settings: () => Settings | undefined) {
   const recordings = new Recordings({
     index,
     journal: { has: async () => false },
-    isDumping: () => false,
+    isDumping: (folder) => dumping.has(folder),
     deliveries: { isUploading: async (temporary) => uploading.has(temporary.slice('tmp_'.length)) },
     log,
   });
@@ -33,7 +35,7 @@ function open(t: ExecutionContext, settings: () => Settings | undefined) {
     recordings,
     applications: () => {
       const given = settings();
-      return given === undefined ? [] : [{ ...APP, settings: given as never }];
+      return given === undefined ? [] : [{ ...APP, keeper, limits: given as never }];
     },
     log,
   });
@@ -42,7 +44,7 @@ function open(t: ExecutionContext, settings: () => Settings | undefined) {
   const finish = (minutes: number, more = {}) => node.finish(Date.now() - minutes * MINUTE, more);
   return {
     ...node,
-    ...{ retention, finish },
+    ...{ retention, finish, dumping },
     uploading: (id: string) => uploading.add(id.slice(id.indexOf('-') + 1)),
     files: () => readdirSync(node.root).filter((name) => name.endsWith('.ts')),
     events: (event: string) => lines.filter((line) => line.event === event),
@@ -80,7 +82,7 @@ test('the oldest files are deleted when all are larger than MaxTotalSize', async
   for (const minutes of [1, 300, 200, 2]) await finish(minutes);
   await retention.look();
   t.deepEqual(files(), ['0.ts', '3.ts']);
-  t.deepEqual(retention.kept, [{ ...APP, bytes: 10, limit: 12 }]);
+  t.deepEqual(retention.kept, [{ ...APP, keeper: 'file', bytes: 10, limit: 12 }]);
   t.deepEqual(
     events('record.deleted').map(({ reason }) => reason),
     ['space', 'space'],
@@ -157,4 +159,65 @@ test('many files that must stay do not keep others from being deleted', async (t
   await retention.look();
   t.is(await index.find(APP, delivered), undefined);
   t.deepEqual(files(), ['0.ts']);
+});
+
+const minutesAgo = (minutes: number): number => Date.now() - minutes * MINUTE;
+
+test('dumps have limits of their own, and each module its own', async (t) => {
+  const files = open(t, () => ({ deleteAfter: 600, maxTotalSize: '1' }));
+  await files.dump('old', minutesAgo(300));
+  await files.finish(300);
+  await files.retention.look();
+  t.deepEqual(files.files(), []);
+  t.deepEqual(readdirSync(files.dumps).sort(), ['old', 'old.xml']);
+
+  const dumps = open(t, () => ({ deleteAfter: 600 }), 'llhls');
+  await dumps.finish(300);
+  await dumps.dump('old', minutesAgo(300));
+  await dumps.dump('ts', minutesAgo(300), { container: 'MPEG-TS' });
+  await dumps.dump('new', minutesAgo(5));
+  await dumps.retention.look();
+  t.is(dumps.files().length, 1);
+  t.deepEqual(readdirSync(dumps.dumps).sort(), ['new', 'new.xml', 'ts', 'ts.xml']);
+  t.deepEqual(
+    dumps.events('record.deleted').map(({ file, reason }) => [file, reason]),
+    [[join(dumps.dumps, 'old/llhls.m3u8'), 'age']],
+  );
+});
+
+test('the oldest dumps are deleted when all are larger than MaxTotalSize', async (t) => {
+  const { dump, finish, dumps, retention, events, index } = open(t, () => ({ maxTotalSize: '40' }), 'hls');
+  await finish(1);
+  const ts = { container: 'MPEG-TS' };
+  for (const [name, minutes] of [
+    ['b', 20],
+    ['a', 30],
+    ['c', 10],
+  ] as const)
+    await dump(name, minutesAgo(minutes), ts);
+  t.is(await index.total(APP, 'hls'), 54);
+  await retention.look();
+  t.deepEqual(readdirSync(dumps).sort(), ['b', 'b.xml', 'c', 'c.xml']);
+  t.deepEqual(retention.kept, [{ ...APP, keeper: 'hls', bytes: 36, limit: 40 }]);
+  t.is(events('record.space-short').length, 0);
+  t.is(await index.total(APP), 5);
+});
+
+test('a dump that is written to, or was changed, stays, which the log tells', async (t) => {
+  const { dump, dumps, retention, events, dumping } = open(t, () => ({ maxTotalSize: '1' }), 'llhls');
+  const { folder } = await dump('written', minutesAgo(300));
+  await dump('changed', minutesAgo(200));
+  dumping.add(folder);
+  writeFileSync(join(dumps, 'changed/chunklist.m3u8'), 'by hand');
+  await retention.look();
+  await retention.look();
+  t.deepEqual(readdirSync(dumps).sort(), ['changed', 'changed.xml', 'written', 'written.xml']);
+  t.is(events('record.kept').length, 2);
+  t.deepEqual(
+    events('record.space-short').map(({ application, msg }) => [application, msg]),
+    [['v/a (llhls)', 'finished HLS dumps take more than MaxTotalSize: they cannot be deleted']],
+  );
+  dumping.clear();
+  await retention.look();
+  t.deepEqual(readdirSync(dumps).sort(), ['changed', 'changed.xml']);
 });
