@@ -30,6 +30,8 @@ export interface ListenerContext {
   readonly recordings: Recordings;
   /** Publishers of HLS that are open so far. */
   readonly playlists: readonly PlaylistPublisher[];
+  /** Folder of this node alone, for what streams with DVR leave. */
+  readonly rewindFolder: string;
   readonly log: Logger;
   /** undefined where WebRTC is off. */
   readonly webrtc: WebrtcMedia | undefined;

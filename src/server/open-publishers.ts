@@ -70,6 +70,7 @@ function playlistPublisher(form: HlsForm, context: ListenerContext, kind: TokenK
     tokenKeys: tokenKeysOf(config, kind),
     crossDomains: config.defaults.crossDomains,
     onDumped: context.onDumped,
+    rewindFolder: context.rewindFolder,
     log,
   });
 }

@@ -1,4 +1,4 @@
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Cluster } from '#cluster';
 import { Alerts, logAlerts } from '../alerts/index.ts';
 import { KeyFrameWatch } from '../alerts/key-frame-watch.ts';
@@ -169,6 +169,7 @@ export class Server {
       onDumped: work.onDumped,
       recordings: work.recordings,
       playlists: this.#playlists,
+      rewindFolder: join(dirname(this.#options.storageFile), `rewind-${encodeURIComponent(cluster.self.id)}`),
       log,
     };
     const ports = new PortTable();

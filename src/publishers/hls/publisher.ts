@@ -44,6 +44,8 @@ export interface PlaylistPublisherOptions {
   /** Fetches a stream that no node has from an origin. Resolves to whether a node has it then. Absent without origins. */
   readonly bring?: (application: Application, name: string, query: URLSearchParams) => Promise<boolean>;
   readonly onDumped?: OnDumped | undefined;
+  /** Folder of this node alone, for what its streams with DVR leave. Absent: it is not remembered. */
+  readonly rewindFolder?: string;
   readonly log: Logger;
   /** Secrets of session tokens, the same on every node. */
   readonly tokenKeys: readonly Buffer[];
@@ -83,6 +85,7 @@ export class PlaylistPublisher {
       onDumped: options.onDumped,
       elsewhere: findElsewhere(calls, cluster),
       pastCounts: this.counts.past,
+      rewindFolder: options.rewindFolder,
       log,
     });
     this.#remote = new RemoteStreams({ form, cluster, calls, directory, tree, tokens, access, homes, log });

@@ -17,7 +17,8 @@ import type { PlayedStream } from '../answer/played-stream.ts';
 import type { PastCounts } from '../answer/counts.ts';
 import { MediaCache } from '../answer/media-cache.ts';
 import type { FindElsewhere } from '../rewind/elsewhere.ts';
-import { folderName, StreamFolder, sweepRuns, type StreamNames } from '../rewind/stream-folder.ts';
+import { folderName, StreamFolder } from '../rewind/stream-folder.ts';
+import { Sweeps } from '../rewind/sweeps.ts';
 import { PackagedStream } from './packaged-stream.ts';
 import { StreamViewers } from './stream-viewers.ts';
 import type { CreateHomeNodes } from '../sessions/home-nodes.ts';
@@ -37,6 +38,7 @@ export interface OwnStreamsOptions {
   readonly partDelay: Histogram;
   readonly elsewhere: FindElsewhere;
   readonly pastCounts: PastCounts;
+  readonly rewindFolder: string | undefined;
   readonly onDumped?: OnDumped | undefined;
   readonly log: Logger;
 }
@@ -47,8 +49,6 @@ export interface OwnStream extends PlayedStream {
   readonly dumps: StreamDumps;
 }
 
-/** Time between two looks through the folders of DVR, and least age beyond MaxDuration of what is removed. */
-const SWEEP_MS = 600_000;
 /** Bytes of segments that were read from disks. */
 const MAX_PAST_BYTES = 64 * 1024 * 1024;
 /** Oldest are forgotten first. */
@@ -68,11 +68,13 @@ export class OwnStreams {
   readonly #pastMedia = new MediaCache(MAX_PAST_BYTES);
   readonly #endedOpenings = new RecentSet<string>(MAX_ENDED_OPENINGS);
   readonly #unlisten: () => void;
-  /** Timers that look through the folders of DVR. */
-  readonly #sweeps = new Map<string, { olderThanMs: number; readonly timer: NodeJS.Timeout }>();
+  readonly #sweeps: Sweeps;
 
   constructor(options: OwnStreamsOptions) {
+    const { form, rewindFolder, log } = options;
     this.#options = options;
+    const openRuns = (names: Pick<StreamName, 'vhost' | 'app'>) => this.#openRuns(names);
+    this.#sweeps = new Sweeps({ kind: form.kind, folder: rewindFolder, openRuns, log });
     this.#unlisten = options.directory.listen((name) => this.#follow(name));
   }
 
@@ -117,9 +119,8 @@ export class OwnStreams {
   /** Idempotent. Resolves when dumps and segments on the disk are complete, and sessions handed over. */
   async close(): Promise<void> {
     this.#unlisten();
-    for (const { timer } of this.#sweeps.values()) clearInterval(timer);
     for (const application of this.#streams.keys()) this.#dropAll(application);
-    await Promise.all(this.#endings);
+    await Promise.all([...this.#endings, this.#sweeps.close()]);
   }
 
   #create(output: OutputStream, application: Application, config: HlsPublisherConfig): OwnStream {
@@ -149,7 +150,7 @@ export class OwnStreams {
     if (dvr?.enable !== true) return undefined;
     const names = { vhost: application.vhost.name, app: application.name, stream, kind: this.#options.form.kind };
     const root = resolve(dvr.tempStoragePath);
-    this.#sweep(root, names, dvr.maxDuration * 1000 + SWEEP_MS);
+    this.#sweeps.use(root, names, dvr.maxDuration * 1000);
     return {
       root,
       folder: new StreamFolder(root, names),
@@ -159,31 +160,14 @@ export class OwnStreams {
     };
   }
 
-  /** Removes, now and from time to time, what streams of an application have left and no player can go back to any more. */
-  #sweep(root: string, names: StreamNames, olderThanMs: number): void {
-    const key = [root, names.vhost, names.app].join(' ');
-    const before = this.#sweeps.get(key);
-    if (before !== undefined) {
-      before.olderThanMs = Math.max(before.olderThanMs, olderThanMs);
-      return;
+  /** Runs of the streams of an application, by the names of their folders. */
+  #openRuns({ vhost, app }: Pick<StreamName, 'vhost' | 'app'>): ReadonlyMap<string, string> {
+    const runs = new Map<string, string>();
+    for (const [application, streams] of this.#streams) {
+      if (application.name !== app || application.vhost.name !== vhost) continue;
+      for (const [stream, own] of streams) runs.set(folderName(stream), own.stream.run);
     }
-    const openRun = (folder: string): string | undefined => {
-      for (const [application, streams] of this.#streams) {
-        if (application.name !== names.app || application.vhost.name !== names.vhost) continue;
-        for (const [stream, own] of streams) if (folderName(stream) === folder) return own.stream.run;
-      }
-      return undefined;
-    };
-    const sweep = async (): Promise<void> => {
-      try {
-        await sweepRuns(root, names, sweeping.olderThanMs, openRun);
-      } catch (error) {
-        this.#options.log.warn({ err: error, folder: root }, 'old segments of DVR could not be removed');
-      }
-    };
-    const sweeping = { olderThanMs, timer: setInterval(() => void sweep(), SWEEP_MS).unref() };
-    this.#sweeps.set(key, sweeping);
-    void sweep();
+    return runs;
   }
 
   #of(application: Application): Map<string, OwnStream> {

@@ -65,6 +65,7 @@ export class RunFiles {
     await this.#make();
     const path = join(this.folder, name);
     await writeNew(path, body).catch(async (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') this.#isMade = false;
       if (error.code !== 'EEXIST') throw error;
       await replaceFile(path, (temporary) => writeNew(temporary, body));
     });

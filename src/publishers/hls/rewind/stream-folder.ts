@@ -1,19 +1,18 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
-import { mkdir, readdir, unlink, writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { replaceFile } from '../../../lib/files/paths.ts';
-import { unless } from '../../../lib/files/unless.ts';
 import { nameHash } from '../answer/names.ts';
 import { appended, FILE_MODE } from './append-files.ts';
 import { parsed } from './journal.ts';
-import { FOLDER_MODE, removeEmpty, RunFiles } from './run-files.ts';
+import { FOLDER_MODE, RunFiles } from './run-files.ts';
 
-/** A line for each state, the newest last. */
-const STATE = 'state.journal';
+/** File with a line for each state, the newest last. */
+export const STATE = 'state.journal';
 const MAX_STATE_BYTES = 64 * 1024;
 /** Longest name as it is: encoded ones may be longer than file systems allow. */
 const MAX_NAME = 120;
-const RUN = /^[A-Za-z0-9]{1,16}$/;
+export const RUN = /^[A-Za-z0-9]{1,16}$/;
 
 /** Names of a stream of one kind of HLS. */
 export interface StreamNames {
@@ -79,34 +78,6 @@ export class StreamFolder {
   }
 }
 
-/**
- * Removes the runs of all streams of an application that did not change for a time, and then the folders that are empty.
- * @param root as of `StreamFolder`
- * @param openRun finds the run of a stream that is packaged here, by the name of its folder: that one stays
- * @throws errors of the system
- */
-export async function sweepRuns(
-  root: string,
-  { vhost, app, kind }: Omit<StreamNames, 'stream'>,
-  olderThanMs: number,
-  openRun: (folder: string) => string | undefined,
-): Promise<void> {
-  const application = join(root, folderName(vhost), folderName(app));
-  for (const stream of await foldersIn(application)) {
-    const open = openRun(stream);
-    const folder = join(application, stream, folderName(kind));
-    for (const key of await foldersIn(folder)) {
-      const run = new RunFiles(join(folder, key));
-      const changedAt = RUN.test(key) && key !== open ? await run.changedAt() : undefined;
-      if (changedAt !== undefined && Date.now() - changedAt > olderThanMs) await run.removeAll();
-    }
-    if (open !== undefined || (await foldersIn(folder)).length > 0) continue;
-    await unlink(join(folder, STATE)).catch(unless('ENOENT'));
-    await removeEmpty(folder);
-    await removeEmpty(join(application, stream));
-  }
-}
-
 /** Value of the last whole line; undefined where there is none. */
 function lastOf(text: string): unknown {
   for (const line of text.split('\n').reverse()) {
@@ -114,12 +85,6 @@ function lastOf(text: string): unknown {
     if (value !== undefined) return value;
   }
   return undefined;
-}
-
-/** Names of folders in a folder, links left out; none if it does not exist. */
-async function foldersIn(folder: string): Promise<string[]> {
-  const entries = (await readdir(folder, { withFileTypes: true }).catch(unless('ENOENT'))) ?? [];
-  return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
 }
 
 /** Name of a folder for any name that a stream can have, without those that mean another folder. */
