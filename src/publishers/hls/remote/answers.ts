@@ -145,7 +145,7 @@ export function answerNodes(
     const { stream } = await found(asked);
     await stream.settled();
     const shelf = stream.past(file);
-    return knownPast(shelf && pastState(stream.run, shelf, first, stream.longestPast));
+    return knownPast(shelf && pastState(stream.run, shelf, first, stream.longestPast, shelf.past.fills));
   });
   calls.answer(known.report, async (asked) => ({ players: count((await found(asked)).viewers, asked.report) }));
   calls.answer(known.visits, (asked) => ({ players: count(demand(played(asked), asked), asked.report) }));

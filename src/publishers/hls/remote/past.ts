@@ -34,6 +34,8 @@ export class RemotePast {
   /** By the file name of the media playlist. */
   readonly #shelves = new Map<string, Shelf>();
   readonly #loading = new Map<string, Promise<void>>();
+  /** `fills` of the other node when a playlist was fetched. */
+  readonly #fills = new Map<string, number>();
   #run: string | undefined;
   /** Seconds of the longest segment in any of the media playlists. */
   #longest = 0;
@@ -80,12 +82,13 @@ export class RemotePast {
     if (!this.#covers(list, from + 1)) await this.#load(list, from + 1);
     const shelf = this.#shelves.get(list);
     if (shelf === undefined || this.#run === undefined) return undefined;
-    return pastState(this.#run, shelf, from, this.#longest);
+    return pastState(this.#run, shelf, from, this.#longest, this.#fills.get(list) ?? 0);
   }
 
   /** Forgets all: another run of the stream has begun. */
   clear(): void {
     this.#shelves.clear();
+    this.#fills.clear();
   }
 
   #covers(list: string, until: number): boolean {
@@ -127,24 +130,37 @@ export class RemotePast {
   }
 
   /** @returns whether there was anything new */
-  #take(list: string, { run, first, longest }: PastState, lines: Buffer): boolean {
+  #take(list: string, { run, first, longest, fills = 0 }: PastState, lines: Buffer): boolean {
     if (run !== this.#run) this.clear();
     this.#run = run;
     this.#longest = longest;
+    if (fills !== (this.#fills.get(list) ?? fills)) {
+      // gaps have become segments: they are fetched from the beginning
+      this.#shelves.delete(list);
+      this.#fills.delete(list);
+      return true;
+    }
     const segments = readJournal(lines.toString());
     const shape = numberedName(segments[0]?.name ?? '')?.shape;
     const shelf =
       this.#shelves.get(list) ?? (shape === undefined ? undefined : new Shelf(list, shape, this.#options.query));
     if (shelf === undefined) return false;
     this.#shelves.set(list, shelf);
+    this.#fills.set(list, fills);
     shelf.drop(first);
     for (const segment of segments) shelf.add(segment);
     return segments.length > 0;
   }
 }
 
-/** Answer about the past of a media playlist, from a number on. @param longest as of `PastState` */
-export function pastState(run: string, shelf: Shelf, from: number, longest: number): WithBytes<PastState> {
+/** Answer about the past of a media playlist, from a number on. @param longest as of `PastState` @param fills as of `PastState` */
+export function pastState(
+  run: string,
+  shelf: Shelf,
+  from: number,
+  longest: number,
+  fills: number,
+): WithBytes<PastState> {
   const lines = shelf.segments(from, MOST_SEGMENTS).map((segment) => journalLine(segment));
-  return { answer: { run, first: shelf.past.first, longest }, bytes: Buffer.from(lines.join('')) };
+  return { answer: { run, first: shelf.past.first, longest, fills }, bytes: Buffer.from(lines.join('')) };
 }

@@ -1,24 +1,31 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import Type, { type Static } from 'typebox';
-import type { Cluster } from '#cluster';
+import type { Cluster, NodeIdentity } from '#cluster';
 import { KilnError, kilnError } from '../../../errors.ts';
 import { definePeerCall, STREAM_FIELDS, type PeerCall } from '../../../peers/peer-call.ts';
 import type { PeerCalls } from '../../../peers/peer-calls.ts';
 import { journalLine, readJournal, type PastSegment } from './journal.ts';
-import { FILE_NAME, type RunFiles } from './run-files.ts';
+import { FILE_NAME, type Page, type RunFiles } from './run-files.ts';
 import type { StreamNames } from './stream-folder.ts';
 
 /** Players wait for this when a stream begins. */
 const LIST_TIMEOUT_MS = 2500;
 const READ_TIMEOUT_MS = 5000;
+/** Pages of a node, of some thousand segments each. */
+const MAX_PAGES = 100;
+/** Errors of a call that may be answered later. */
+const NO_ANSWER: ReadonlySet<string> = new Set(['ownerUnreachable', 'ownerSilent']);
 
 const Run = { ...STREAM_FIELDS, run: Type.String({ pattern: '^[A-Za-z0-9]{1,16}$' }) };
 
-/** Gets the segments of a run that a node has on its disk: a journal of each media playlist, one after the other. */
+/** Gets a page of the segments of a run that a node has on its disk: lines for each media playlist, one after the other. */
 const LIST = definePeerCall(
   'kept',
-  Type.Object(Run),
-  Type.Object({ lists: Type.Array(Type.Object({ name: Type.String(), bytes: Type.Integer({ minimum: 0 }) })) }),
+  Type.Object({ ...Run, after: Type.Optional(Type.String()) }),
+  Type.Object({
+    lists: Type.Array(Type.Object({ name: Type.String(), bytes: Type.Integer({ minimum: 0 }) })),
+    last: Type.Optional(Type.String()),
+  }),
 );
 /** Gets a file of a run. */
 const FILE = definePeerCall('kept-file', Type.Object({ ...Run, file: Type.String() }), Type.Null());
@@ -37,37 +44,65 @@ export interface Elsewhere extends Holder {
   readonly lists: ReadonlyMap<string, readonly PastSegment[]>;
   /** The node, without the segments. */
   readonly holder: Holder;
+  /** Lists what was not listed in time; absent for a node that has listed all. Never rejects. */
+  readonly more?: () => Promise<Elsewhere>;
 }
 
-/** Finds the segments of a run that other nodes have. Never rejects: nodes that do not answer in time have none. */
+/** Finds the segments of a run that other nodes have. Never rejects. */
 export type FindElsewhere = (names: StreamNames, run: string) => Promise<readonly Elsewhere[]>;
 
 export function findElsewhere(calls: PeerCalls, cluster: Pick<Cluster, 'self' | 'nodes'>): FindElsewhere {
+  const there = () => cluster.nodes().filter(({ id, state }) => id !== cluster.self.id && state !== 'lost');
   return async ({ vhost, app, stream, kind }, run) => {
-    const there = () => cluster.nodes().filter(({ id, state }) => id !== cluster.self.id && state !== 'lost');
     const asked = { vhost, app, stream, run };
     const found = await Promise.all(
-      there().map(async (node): Promise<Elsewhere | undefined> => {
-        const current = () => there().find(({ id }) => id === node.id);
-        try {
-          const { answer, bytes } = await calls.callForBytes(node, named(LIST, kind), asked, LIST_TIMEOUT_MS);
-          const holder: Holder = {
-            isThere: () => current() !== undefined,
-            read: async (file) => {
-              const now = current();
-              if (now === undefined) throw kilnError('ownerUnreachable');
-              return (await calls.callForBytes(now, named(FILE, kind), { ...asked, file }, READ_TIMEOUT_MS)).bytes;
-            },
-          };
-          return { ...holder, holder, lists: await toLists(answer, bytes) };
-        } catch (error) {
-          if (!(error instanceof KilnError)) throw error;
-          return undefined;
-        }
+      there().map(({ id }) => {
+        const node = (): NodeIdentity => {
+          const current = there().find((one) => one.id === id);
+          if (current === undefined) throw kilnError('ownerUnreachable');
+          return current;
+        };
+        const holder: Holder = {
+          isThere: () => there().some((one) => one.id === id),
+          read: async (file) =>
+            (await calls.callForBytes(node(), named(FILE, kind), { ...asked, file }, READ_TIMEOUT_MS)).bytes,
+        };
+        return listed(holder, undefined, async (after, timeoutMs) => {
+          const request = { ...asked, ...(after !== undefined && { after }) };
+          const { answer, bytes } = await calls.callForBytes(node(), named(LIST, kind), request, timeoutMs);
+          return { lists: await toLists(answer, bytes), last: answer.last };
+        });
       }),
     );
-    return found.filter((one) => one !== undefined && one.lists.size > 0) as Elsewhere[];
+    return found.filter(({ lists, more }) => lists.size > 0 || more !== undefined);
   };
+}
+
+/** Gets pages of a node as long as there is time. @param after as of `RunFiles.page` @param page throws KilnError */
+async function listed(
+  holder: Holder,
+  after: string | undefined,
+  page: (after: string | undefined, timeoutMs: number) => Promise<Page>,
+): Promise<Elsewhere> {
+  const lists = new Map<string, PastSegment[]>();
+  const end = performance.now() + LIST_TIMEOUT_MS;
+  let last = after;
+  try {
+    for (let pages = 0; pages < MAX_PAGES; pages++) {
+      const left = end - performance.now();
+      if (left <= 0) return { ...holder, holder, lists, more: () => listed(holder, last, page) };
+      const next = await page(last, left);
+      for (const [list, segments] of next.lists) lists.set(list, [...(lists.get(list) ?? []), ...segments]);
+      if (next.last === undefined) break;
+      last = next.last;
+    }
+    return { ...holder, holder, lists };
+  } catch (error) {
+    if (!(error instanceof KilnError)) throw error;
+    // others know nothing of the stream
+    if (!NO_ANSWER.has(error.code)) return { ...holder, holder, lists };
+    return { ...holder, holder, lists, more: () => listed(holder, last, page) };
+  }
 }
 
 /**
@@ -85,11 +120,16 @@ export function answerElsewhere(
     return files;
   };
   calls.answerBytes(named(LIST, kind), async (asked) => {
-    const journals: { readonly name: string; readonly lines: Buffer }[] = [];
-    for (const [name, segments] of await found(asked).load(ignored))
-      journals.push({ name, lines: Buffer.from(segments.map((segment) => journalLine(segment)).join('')) });
+    const { lists, last } = await found(asked).page(asked.after, ignored);
+    const journals = Array.from(lists, ([name, segments]) => ({
+      name,
+      lines: Buffer.from(segments.map((segment) => journalLine(segment)).join('')),
+    }));
     return {
-      answer: { lists: journals.map(({ name, lines }) => ({ name, bytes: lines.length })) },
+      answer: {
+        lists: journals.map(({ name, lines }) => ({ name, bytes: lines.length })),
+        ...(last !== undefined && { last }),
+      },
       bytes: Buffer.concat(journals.map(({ lines }) => lines)),
     };
   });

@@ -30,12 +30,14 @@ export function merged(
   for (const node of others) for (const segment of node.lists.get(list) ?? []) take(segment, node.holder);
   const sorted = [...best.values()].sort((one, other) => one.segment.msn - other.segment.msn);
   const held: Held[] = [];
-  for (const { segment, node } of sorted) {
-    if (node === undefined || segment.gap) continue;
-    const { msn } = segment;
-    const last = held.at(-1);
-    if (last?.node === node && last.to === msn) held[held.length - 1] = { ...last, to: msn + 1 };
-    else held.push({ list, from: msn, to: msn + 1, node });
-  }
+  for (const { segment, node } of sorted)
+    if (node !== undefined && !segment.gap) addHeld(held, list, segment.msn, node);
   return { segments: sorted.map(({ segment }) => segment), held };
+}
+
+/** Adds the next segment that a node has. */
+export function addHeld(held: Held[], list: string, msn: number, node: Holder): void {
+  const last = held.at(-1);
+  if (last?.list === list && last.node === node && last.to === msn) held[held.length - 1] = { ...last, to: msn + 1 };
+  else held.push({ list, from: msn, to: msn + 1, node });
 }

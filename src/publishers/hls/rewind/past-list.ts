@@ -24,6 +24,7 @@ export class PastList {
   /** Segments in holes so far. */
   #missingCount = 0;
   #changes = 0;
+  #fills = 0;
   #hasIFrames = false;
   #seconds = 0;
   #longest = 0;
@@ -59,6 +60,11 @@ export class PastList {
   /** Number of segments that became gaps. */
   get changes(): number {
     return this.#changes;
+  }
+
+  /** Number of times that segments were listed in place of gaps. */
+  get fills(): number {
+    return this.#fills;
   }
 
   /** Seconds of the longest segment so far. It never falls: players expect the same target duration each time. */
@@ -99,6 +105,40 @@ export class PastList {
     if (!this.has(msn)) return;
     this.#blockOf(msn).markGap(msn);
     this.#changes++;
+  }
+
+  /**
+   * Lists segments in place of gaps; others are ignored. Numbers of discontinuities follow from what is listed then.
+   * @returns media sequence numbers of those that are listed now
+   */
+  fill(segments: readonly PastSegment[]): number[] {
+    const isMissing = ({ msn, gap }: PastSegment): boolean =>
+      !gap && msn >= this.#first && msn < this.#next && !this.has(msn);
+    const found = new Map(segments.filter(isMissing).map((segment) => [segment.msn, segment]));
+    if (found.size === 0) return [];
+    const numbers = [...found.keys()];
+    let last = Math.max(...numbers);
+    // up to the first segment after gaps
+    do last++;
+    while (last < this.#next && !this.has(last));
+    const start = this.#blocks.findLastIndex(({ first }) => first <= Math.min(...numbers));
+    const end = this.#blocks.findLastIndex(({ first }) => first <= last) + 1;
+    const before = this.#blocks.slice(start, end);
+    const blocks: PastBlock[] = [];
+    const from = Math.max(this.#first, before[0]?.first ?? 0);
+    let discontinuities = from > this.#first ? this.discontinuitiesTo(from - 1) : undefined;
+    for (let msn = from; msn < (before.at(-1)?.next ?? 0); msn++) {
+      const segment = numbered(found.get(msn) ?? this.segment(msn, shapedAs(segments, msn)), discontinuities);
+      discontinuities = segment.discontinuitySequence + (segment.discontinuity ? 1 : 0);
+      if (found.has(msn)) this.#seconds += segment.duration - this.duration(msn);
+      this.#appendTo(blocks, segment);
+    }
+    this.#blocks.splice(start, end - start, ...blocks);
+    for (const segment of found.values()) this.#note(segment);
+    this.#ranges.sort((one, other) => one.msn - other.msn);
+    this.#fills++;
+    this.#changes++;
+    return numbers;
   }
 
   /** Lists all segments of an initialization as gaps, since that is not there. */
@@ -205,16 +245,24 @@ export class PastList {
   }
 
   #append(segment: PastSegment): void {
-    let block = this.#blocks.at(-1);
-    if (block?.takes(segment) !== true)
-      this.#blocks.push((block = new PastBlock(segment.msn, segment.init?.name, this.#query)));
-    block.append(segment);
-    const lines = segment.breaks.replaceAll(NO_RANGE, '');
-    if (lines !== '') this.#ranges.push({ msn: segment.msn, lines });
+    this.#appendTo(this.#blocks, segment);
     this.#next++;
     this.#seconds += segment.duration;
-    this.#hasIFrames ||= segment.keyFrame !== undefined;
-    this.#longest = Math.max(this.#longest, segment.duration);
+    this.#note(segment);
+  }
+
+  #appendTo(blocks: PastBlock[], segment: PastSegment): void {
+    let block = blocks.at(-1);
+    if (block?.takes(segment) !== true)
+      blocks.push((block = new PastBlock(segment.msn, segment.init?.name, this.#query)));
+    block.append(segment);
+  }
+
+  #note({ msn, breaks, duration, keyFrame }: PastSegment): void {
+    const lines = breaks.replaceAll(NO_RANGE, '');
+    if (lines !== '') this.#ranges.push({ msn, lines });
+    this.#hasIFrames ||= keyFrame !== undefined;
+    this.#longest = Math.max(this.#longest, duration);
   }
 
   /** The first segment of another packager follows a discontinuity that only its number shows. */
@@ -242,4 +290,19 @@ export class PastList {
       ...(block.init !== undefined && { init: { name: block.init } }),
     };
   }
+}
+
+/** A segment with the number of discontinuities before it; those after gaps may have a discontinuity that the gaps hid. */
+function numbered(segment: PastSegment, before: number | undefined): PastSegment {
+  const { discontinuity, discontinuitySequence } = segment;
+  if (before === undefined || discontinuitySequence === before) return segment;
+  if (discontinuitySequence < before) return { ...segment, discontinuity: false, discontinuitySequence: before };
+  if (discontinuity) return segment;
+  return { ...segment, discontinuity: true, discontinuitySequence: discontinuitySequence - 1 };
+}
+
+/** File name of another segment of the same media playlist. */
+function shapedAs([some]: readonly PastSegment[], msn: number): string {
+  const { name = '' } = some ?? {};
+  return nameOf(numberedName(name)?.shape ?? name, msn);
 }

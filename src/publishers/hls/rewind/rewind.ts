@@ -9,7 +9,8 @@ import type { Media } from '../answer/played-stream.ts';
 import type { FollowedSegment, Follower } from '../answer/segment-followers.ts';
 import { Text } from '../answer/text.ts';
 import type { Elsewhere, Holder } from './elsewhere.ts';
-import { merged, type Held } from './merged.ts';
+import { LateNodes } from './late-nodes.ts';
+import { addHeld, merged, type Held } from './merged.ts';
 import type { PastSegment } from './journal.ts';
 import type { RunFiles } from './run-files.ts';
 import { numberedName } from './numbered-name.ts';
@@ -44,6 +45,8 @@ const AWAY_MS = 30_000;
 const FREE_CHECK_MS = 5000;
 /** Segments that are listed in one turn while the past is loaded. */
 const SEGMENTS_PER_TURN = 500;
+/** Segments that are listed in place of gaps in one turn. */
+const SEGMENTS_PER_FILL = 250;
 /** Segments that leave early for each new one while the disk has too little room. */
 const EARLY = 2;
 
@@ -63,6 +66,7 @@ export class Rewind implements Follower {
   readonly #inits = new Map<string, Media>();
   /** Segments that other nodes have on their disks. */
   #elsewhere: readonly Held[] = [];
+  #late: LateNodes | undefined;
   /** Since when such nodes are away, by the monotonic clock. */
   readonly #awaySince = new Map<Holder, number>();
   /** Segments that are being read, by name. */
@@ -177,6 +181,7 @@ export class Rewind implements Follower {
     const isFirst = this.#state !== 'closed';
     this.#state = 'closed';
     await this.#loading;
+    this.#late?.close();
     await this.#steps;
     if (!isFirst) return;
     await this.#options.files.close();
@@ -210,10 +215,31 @@ export class Rewind implements Follower {
         else this.#putInit(init, data);
       }
     }
+    this.#late = new LateNodes(others, (found) => this.#fill(found));
+  }
+
+  /** Lists segments of another node that were gaps so far. Never rejects. */
+  async #fill({ lists, holder }: Elsewhere): Promise<void> {
+    for (const [list, segments] of lists) {
+      const shelf = this.#shelves.get(list);
+      if (shelf === undefined) continue;
+      for (let at = 0; at < segments.length; at += SEGMENTS_PER_FILL) {
+        const part = segments.slice(at, at + SEGMENTS_PER_FILL);
+        for (const init of new Set(part.flatMap((segment) => segment.init?.name ?? []))) {
+          const data = this.#inits.has(init) ? undefined : await this.#findInit(init, [holder]);
+          if (data !== undefined) this.#putInit(init, data);
+        }
+        const held: Held[] = [];
+        const playable = part.filter(({ init }) => init === undefined || this.#inits.has(init.name));
+        for (const msn of shelf.past.fill(playable)) addHeld(held, list, msn, holder);
+        this.#elsewhere = [...this.#elsewhere, ...held];
+        await turn();
+      }
+    }
   }
 
   /** Reads an initialization from this node, or else from another one, and keeps it here; undefined where no node has it. */
-  async #findInit(name: string, others: readonly Elsewhere[]): Promise<Buffer | undefined> {
+  async #findInit(name: string, others: readonly Holder[]): Promise<Buffer | undefined> {
     const { files } = this.#options;
     for (const holder of [files, ...others]) {
       try {

@@ -9,6 +9,8 @@ import { journalLine, readJournal, type PastSegment } from './journal.ts';
 
 /** Segments in a journal; then another one begins, so that those of the past can be removed. */
 const JOURNAL_SEGMENTS = 1000;
+/** Segments after which a page ends with its journal. */
+const PAGE_SEGMENTS = 4000;
 /** Segments and initializations. */
 export const FILE_NAME = /^[a-z]+_[A-Za-z0-9_]+\.(?:m4s|ts)$/;
 const JOURNAL = /^([a-z]+_[A-Za-z0-9_]+\.m3u8)\.(\d{1,15})\.journal$/;
@@ -19,6 +21,14 @@ const MAX_JOURNAL_BYTES = 8 * 1024 * 1024;
 const MAX_MEDIA_BYTES = 512 * 1024 * 1024;
 /** Only this user may read or change what is in it. */
 export const FOLDER_MODE = 0o700;
+
+/** Segments of some journals of a run. */
+export interface Page {
+  /** By the file name of the media playlist. */
+  readonly lists: ReadonlyMap<string, readonly PastSegment[]>;
+  /** Name of the last journal of the page; undefined on the last page. */
+  readonly last: string | undefined;
+}
 
 /**
  * Files of one run of a stream: segments and initializations by their names, and a journal of each media playlist. The folder is
@@ -48,16 +58,44 @@ export class RunFiles {
     const lists = new Map<string, PastSegment[]>();
     for (const { list, first } of journalsIn(names)) {
       this.#journals.set(list, [...(this.#journals.get(list) ?? []), first]);
-      const journal = await this.read(journalName(list, first), MAX_JOURNAL_BYTES).catch(onFault);
-      if (journal === undefined) continue;
-      const stored = readJournal(journal.toString());
-      // each has a thousand segments
-      await turn();
-      const segments = lists.get(list) ?? [];
-      lists.set(list, segments);
-      for (const segment of stored) segments.push({ ...segment, gap: segment.gap || !names.has(segment.name) });
+      addTo(lists, list, await this.#readJournal(list, first, names, onFault));
     }
     return lists;
+  }
+
+  /**
+   * Reads some journals, as `load` does.
+   * @param after name of the journal before the first one; undefined for all
+   * @returns their segments, and the name of the last journal unless it was the last of all
+   * @throws errors of the system
+   */
+  async page(after: string | undefined, onFault: (error: unknown) => void): Promise<Page> {
+    const names = new Set((await readdir(this.folder).catch(unless('ENOENT'))) ?? []);
+    const lists = new Map<string, PastSegment[]>();
+    const [begin] = journalsIn([after ?? '']);
+    const journals = journalsIn(names).filter((journal) => begin === undefined || compare(journal, begin) > 0);
+    let count = 0;
+    for (const [index, { list, first }] of journals.entries()) {
+      const segments = await this.#readJournal(list, first, names, onFault);
+      addTo(lists, list, segments);
+      count += segments.length;
+      if (count >= PAGE_SEGMENTS && index < journals.length - 1) return { lists, last: journalName(list, first) };
+    }
+    return { lists, last: undefined };
+  }
+
+  async #readJournal(
+    list: string,
+    first: number,
+    names: ReadonlySet<string>,
+    onFault: (error: unknown) => void,
+  ): Promise<PastSegment[]> {
+    const journal = await this.read(journalName(list, first), MAX_JOURNAL_BYTES).catch(onFault);
+    if (journal === undefined) return [];
+    const stored = readJournal(journal.toString());
+    // each has a thousand segments
+    await turn();
+    return stored.map((segment) => ({ ...segment, gap: segment.gap || !names.has(segment.name) }));
   }
 
   /** Creates a file, or replaces one that an earlier run of the server began. @throws errors of the system */
@@ -193,14 +231,30 @@ export async function removeEmpty(folder: string): Promise<void> {
   });
 }
 
+interface JournalName {
+  readonly list: string;
+  /** Number of its first segment. */
+  readonly first: number;
+}
+
 /** Journals among the files of a folder, in the order of their segments. */
-function journalsIn(names: Iterable<string>): { list: string; first: number }[] {
-  const found: { list: string; first: number }[] = [];
+function journalsIn(names: Iterable<string>): JournalName[] {
+  const found: JournalName[] = [];
   for (const name of names) {
     const [, list, first] = JOURNAL.exec(name) ?? [];
     if (list !== undefined && first !== undefined) found.push({ list, first: Number(first) });
   }
-  return found.sort((one, other) => one.first - other.first);
+  return found.sort(compare);
+}
+
+function compare(one: JournalName, other: JournalName): number {
+  return one.first - other.first || (one.list < other.list ? -1 : one.list > other.list ? 1 : 0);
+}
+
+function addTo(lists: Map<string, PastSegment[]>, list: string, segments: readonly PastSegment[]): void {
+  const all = lists.get(list) ?? [];
+  lists.set(list, all);
+  for (const segment of segments) all.push(segment);
 }
 
 function journalName(list: string, first: number): string {

@@ -27,6 +27,8 @@ export const PastState = Type.Object({
   first: Type.Integer({ minimum: 0 }),
   /** Seconds of the longest segment in any media playlist of the stream. */
   longest: Type.Number({ minimum: 0, maximum: 1e6 }),
+  /** Number of times that segments were listed in place of gaps. */
+  fills: Type.Optional(Type.Integer({ minimum: 0 })),
 });
 export type PastState = Static<typeof PastState>;
 

@@ -191,3 +191,64 @@ test('a hole after a discontinuity counts it', (t) => {
   );
   t.is(text(list, 10, 13).split('EXT-X-DISCONTINUITY').length, 2);
 });
+
+const gaps = (list: PastList): number[] =>
+  Array.from({ length: list.next - list.first }, (_, index) => list.first + index).filter((msn) => !list.has(msn));
+
+test('segments that were gaps are listed as if they had come in time', (t) => {
+  const v1 = { init: { name: 'init_5_v1.m4s' } };
+  const all = Array.from({ length: 1000 }, (_, msn) => {
+    if (msn < 200) return segment(msn);
+    if (msn < 400)
+      return segment(msn, { ...v1, discontinuity: msn === 200, discontinuitySequence: msn === 200 ? 0 : 1 });
+    if (msn < 700) return segment(msn, { discontinuity: msn === 400, discontinuitySequence: msn === 400 ? 1 : 2 });
+    // of another packager, which does not list its discontinuity
+    return segment(msn, { discontinuitySequence: 3, breaks: msn === 800 ? '#EXT-X-DATERANGE:ID="b"\n' : '' });
+  });
+  const range = '#EXT-X-DATERANGE:ID="a"\n';
+  all[500] = segment(500, { discontinuitySequence: 2, breaks: range, duration: 3, keyFrame: 10 });
+  const isMissing = ({ msn }: PastSegment): boolean => (msn >= 150 && msn < 650) || msn === 655;
+  const whole = listOf(all);
+  const list = listOf(all.filter((each) => !isMissing(each)));
+  t.is(gaps(list).length, 501);
+  t.is(list.discontinuitiesTo(999), 3);
+  t.deepEqual(list.fill(all.slice(300, 700)).length, 351);
+  t.is(gaps(list).length, 150);
+  t.is(list.discontinuitiesTo(300), 1);
+  t.is(list.discontinuitiesTo(999), 3);
+  list.fill(all.slice(0, 250));
+  list.fill(all.slice(0, 650));
+  t.deepEqual(gaps(list), []);
+  t.is(text(list, 0, 1000), text(whole, 0, 1000));
+  t.is(list.seconds, whole.seconds);
+  t.is(list.longest, 3);
+  t.true(list.hasIFrames);
+  t.is(list.dateRanges(1000), whole.dateRanges(1000));
+  for (const msn of [0, 199, 200, 201, 400, 401, 650, 699, 700, 999])
+    t.is(list.discontinuitySequence(msn), whole.discontinuitySequence(msn), `${msn}`);
+  t.is(list.fills, 3);
+});
+
+test('what is listed already, before the list or after it, or a gap elsewhere too, is no filling', (t) => {
+  const list = listOf([segment(10), segment(13)]);
+  const before = text(list, 10, 14);
+  t.deepEqual(list.fill([segment(9), segment(10, { duration: 9 }), segment(11, { gap: true }), segment(14)]), []);
+  t.deepEqual(list.fill([]), []);
+  t.is(text(list, 10, 14), before);
+  t.is(list.fills, 0);
+  list.dropBefore(12);
+  t.deepEqual(list.fill([segment(11), segment(12)]), [12]);
+  t.deepEqual(numbers(text(list, 12, 14)), [12, 13]);
+  t.is(list.seconds, 4);
+});
+
+test('gaps after the last segment that is filled keep its discontinuities', (t) => {
+  const list = listOf([segment(0), segment(6, { discontinuitySequence: 1 })]);
+  list.fill([segment(2, { discontinuity: true })]);
+  t.deepEqual(gaps(list), [1, 3, 4, 5]);
+  t.deepEqual(
+    [1, 2, 3, 5, 6].map((msn) => list.discontinuitySequence(msn)),
+    [0, 0, 1, 1, 1],
+  );
+  t.is(text(list, 0, 7).split('EXT-X-DISCONTINUITY').length, 2);
+});
