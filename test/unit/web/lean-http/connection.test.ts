@@ -314,11 +314,15 @@ test.serial('a connection that asks nothing is answered 408', async (t) => {
 
 test.serial('a connection that asks nothing more is closed, and one with an answer under way is not', async (t) => {
   limit(t, { keepAliveMs: 0 });
-  const { socket, waiting } = await open(t);
+  const { number, socket, waiting } = await open(t);
   const { bodies } = received(socket);
   socket.write(get('/wait'));
   await until('the request', () => waiting.length === 1);
-  await new Promise((resolve) => setTimeout(resolve, 1500));
+  const later = connect(number, '127.0.0.1');
+  later.write(get('/wait'));
+  await until('another request', () => waiting.length === 2);
+  answer(waiting[1] as Waiting, 'y');
+  await once(later.resume(), 'close');
   answer(waiting[0] as Waiting, 'x');
   await once(socket.resume(), 'end');
   t.is(bodies(), '[200]x');
