@@ -29,11 +29,16 @@ export const httpUrls = () =>
     given.split(',').every((url) => parseUrl(url.trim(), ['http', 'https'])) ? given : undefined,
   );
 
+/** A token, and a field value (RFC 9110 5.6.2 and 5.5): nothing else can be sent. */
+const headerName = () => text({ is: 'a name of an HTTP header', pattern: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$" });
+const headerValue = () =>
+  text({ is: 'a value of an HTTP header', pattern: '^[\\t\\x20-\\x7e\\x80-\\xff]*$', default: '' });
+
 /** Origins that CORS permits, and headers added to answers for them. */
 export const crossDomains = () =>
   optional({
     url: repeated(text()),
-    header: repeated(Type.Object({ key: text(), value: text({ default: '' }) })),
+    header: repeated(Type.Object({ key: headerName(), value: headerValue() })),
   });
 
 export const tlsFiles = () => ({ certPath: text(), keyPath: text(), chainCertPath: Type.Optional(text()) });

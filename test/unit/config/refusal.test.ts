@@ -36,6 +36,14 @@ const refusals: Record<string, [xml: string, line: string]> = {
     serverXml({ apps: application('<TranscodeWebhook><Enable>true</Enable></TranscodeWebhook>') }),
     `${APP}/TranscodeWebhook/ControlServerUrl: is missing`,
   ],
+  'a header that cannot be sent': [
+    llhls('<CrossDomains><Url>*</Url><Header><Key>X Frame</Key><Value>1</Value></Header></CrossDomains>'),
+    `${APP}/Publishers/LLHLS/CrossDomains/Header[1]/Key: "X Frame" is not a name of an HTTP header`,
+  ],
+  'a value that cannot be sent': [
+    llhls('<CrossDomains><Url>*</Url><Header><Key>X-Frame</Key><Value>\u20ac</Value></Header></CrossDomains>'),
+    `${APP}/Publishers/LLHLS/CrossDomains/Header[1]/Value: "\u20ac" is not a value of an HTTP header`,
+  ],
   'one of two keys of a storage': [
     serverXml({ apps: uploadOf('<Bucket>b</Bucket><AccessKeyId>k</AccessKeyId>') }),
     `${APP}/Publishers/FILE/Record/Upload/SecretAccessKey: is missing: AccessKeyId is configured`,
