@@ -75,40 +75,32 @@ async function open(path: string): Promise<Page> {
   return page;
 }
 
-/** Shows a moment. @returns number of its frame */
-async function frameAt(page: Page, second: number): Promise<number> {
-  await page.evaluate(`new Promise((resolve) => {
-    const video = document.querySelector('video');
-    video.onseeked = () => video.requestVideoFrameCallback ? setTimeout(resolve, 0) : resolve();
-    video.currentTime = ${second};
-  })`);
-  return (await page.evaluate(READ)) as number;
+/** Goes to a moment, if one is given, until its frame is shown. */
+async function shows(page: Page, frame: number, second?: number): Promise<void> {
+  if (second !== undefined) await page.evaluate(`void (document.querySelector('video').currentTime = ${second})`);
+  await until(`frame ${frame}`, async () => (await page.evaluate(READ)) === frame);
 }
 
 test.serial('Chromium shows the first frame of a clip, and seeks in it by ranges', async (t) => {
   const page = await open('/mp4');
   t.teardown(() => page.close());
-  t.is(await page.evaluate(READ), FIRST);
+  await shows(page, FIRST);
   const duration = (await page.evaluate(`document.querySelector('video').duration`)) as number;
   t.true(Math.abs(duration - COUNT / RATE) < 0.001, `${duration} s`);
   for (const frame of [250, 10, 299, 0, 124]) {
-    const shown = await frameAt(page, (frame + 0.5) / RATE);
-    t.is(shown, FIRST + frame);
+    await shows(page, FIRST + frame, (frame + 0.5) / RATE);
   }
   t.true(asked.some((one) => one !== undefined));
-  t.log(asked);
 });
 
 test.serial('Chromium plays a fragmented clip from its first frame on', async (t) => {
   const page = await open('/fmp4');
   t.teardown(() => page.close());
-  t.is(await page.evaluate(READ), FIRST);
-  t.log(`duration ${await page.evaluate(`document.querySelector('video').duration`)}`);
+  await shows(page, FIRST);
   await page.evaluate(`document.querySelector('video').play()`);
   await until(
     'it plays',
     async () => ((await page.evaluate(`document.querySelector('video').currentTime`)) as number) > 2,
   );
-  await page.evaluate(`document.querySelector('video').pause()`);
-  for (const frame of [250, 10]) t.log(await frameAt(page, (frame + 0.5) / RATE), FIRST + frame);
+  t.pass();
 });
