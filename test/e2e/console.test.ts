@@ -12,7 +12,7 @@ interface Findings {
 }
 
 const AXE = await readFile(new URL(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
-const VIEWS = ['', 'streams', STREAM_VIEW, 'channels', 'tasks', 'applications', 'nodes', 'events'];
+const VIEWS = ['', 'streams', STREAM_VIEW, 'channels', 'tasks', 'recorded', 'applications', 'nodes', 'events'];
 
 const browser = await launchBrowser();
 test.after.always(() => browser.close());

@@ -61,7 +61,7 @@ const RecordingPage = Type.Object({
   cursor: Type.Optional(Type.String({ description: 'Absent at the end' })),
   silentNodes: Type.Optional(Type.Array(Type.String({ description: 'Nodes whose files are missing' }))),
 });
-type RecordingPage = Static<typeof RecordingPage>;
+export type RecordingPage = Static<typeof RecordingPage>;
 
 const Path = Type.Object({ ...ApplicationPath.properties, recording: Type.String() });
 

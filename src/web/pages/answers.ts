@@ -158,6 +158,32 @@ export interface RecordTask extends Task {
   readonly totalRecordBytes?: number;
 }
 
+/** A finished file of a recording, or an HLS dump. */
+export interface RecordedFile {
+  readonly type: 'file' | 'dump';
+  readonly id: string;
+  readonly recordId: string;
+  readonly vhost: string;
+  readonly app: string;
+  readonly stream: string;
+  readonly node: string;
+  readonly path: string;
+  readonly startTime: string;
+  readonly finishTime: string;
+  /** Seconds. */
+  readonly duration: number;
+  /** Bytes. */
+  readonly size: number;
+  readonly isLocal: boolean;
+  readonly upload?: { readonly state: 'waiting' | 'uploaded' | 'failed' };
+}
+
+export interface RecordedPage {
+  readonly recordings: readonly RecordedFile[];
+  readonly cursor?: string;
+  readonly silentNodes?: readonly string[];
+}
+
 export interface PushTask extends Task {
   readonly url: string;
   readonly totalsentBytes: number;

@@ -8,6 +8,7 @@ import { apiRoutes } from '../../../src/api/app.ts';
 import { Flow, type PublisherKind } from '../../../src/core/counters.ts';
 import { Registry } from '../../../src/core/registry.ts';
 import type { OutputStream } from '../../../src/core/output-stream.ts';
+import type { Recordings } from '../../../src/recording/finished/recordings.ts';
 import { apiHomeRoutes } from '../../../src/web/api-home.ts';
 import { AUDIO, RTMP, VIDEO, video } from '../../unit/core/support.ts';
 import { apiOptions, createVhost, TOKEN } from '../api/api.ts';
@@ -41,11 +42,17 @@ const EVENTS = [
   { time: new Date().toISOString(), level: 'warn', event: 'client.refused', msg: '<b>no</b>' },
 ];
 
+interface ConsoleOptions {
+  readonly colorScheme?: 'light' | 'dark';
+  readonly width?: number;
+  readonly recordings?: Recordings;
+}
+
 /** A node with one stream of two outputs, whose channels and pushes go nowhere, and the console of its API. */
 export async function openConsole(
   t: ExecutionContext,
   browser: Browser,
-  { colorScheme = 'light', width = 390 }: { readonly colorScheme?: 'light' | 'dark'; readonly width?: number } = {},
+  { colorScheme = 'light', width = 390, recordings }: ConsoleOptions = {},
 ) {
   const registry = new Registry();
   createVhost(registry, { name: 'default', host: { names: ['*'] }, applications: [APPLICATION] });
@@ -64,7 +71,8 @@ export async function openConsole(
   // on a busy machine its routes take long to be made
   const app = fastify({ pluginTimeout: 0 });
   await app.register(apiHomeRoutes);
-  await app.register(apiRoutes({ ...options, channels: node.channels, events: () => EVENTS }));
+  const own = { channels: node.channels, events: () => EVENTS, ...(recordings !== undefined && { recordings }) };
+  await app.register(apiRoutes({ ...options, ...own }));
   const address = await app.listen({ host: '127.0.0.1', port: 0 });
   const errors: string[] = [];
   /** Another page of the same browser, which knows nothing of the others. */

@@ -6,6 +6,7 @@ import { eventsView } from './events.js';
 import { LinkDialog } from './link.js';
 import { nodesView } from './nodes.js';
 import { overviewView } from './overview.js';
+import { recordingsView } from './recordings.js';
 import { streamView } from './stream.js';
 import { streamsView } from './streams.js';
 import { tasksView } from './tasks.js';
@@ -32,6 +33,7 @@ const VIEWS = {
   },
   channels: { title: 'Channels', make: channelsView },
   tasks: { title: 'Recordings and pushes', make: tasksView },
+  recorded: { title: 'Recorded files', make: recordingsView },
   applications: { title: 'Applications', make: applicationsView },
   nodes: { title: 'Nodes', make: nodesView },
   events: { title: 'Events', make: eventsView },

@@ -13,7 +13,7 @@ const PLACED = new Set(['time', 'node', 'level', 'event', 'msg', 'stream', 'modu
  * Time of day, with the date unless it is today's.
  * @param {string} time
  */
-function clock(time) {
+export function clock(time) {
   const at = new Date(time);
   return at.toDateString() === new Date().toDateString() ? at.toLocaleTimeString() : at.toLocaleString();
 }

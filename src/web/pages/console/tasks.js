@@ -53,7 +53,7 @@ async function listOf(api, application, kind) {
 }
 
 /** @param {number} count */
-const bytes = (count) => (count < 1e6 ? `${Math.round(count / 1000)} kB` : `${(count / 1e6).toFixed(1)} MB`);
+export const bytes = (count) => (count < 1e6 ? `${Math.round(count / 1000)} kB` : `${(count / 1e6).toFixed(1)} MB`);
 /** @typedef {RecordTask | PushTask} Task */
 
 /** @param {Task} task */

@@ -7,6 +7,7 @@ import type { ChannelRow } from '../../../../src/api/routes/channels.ts';
 import type { NodeInfo } from '../../../../src/api/routes/nodes.ts';
 import type { LoggedEvent } from '../../../../src/api/routes/overview.ts';
 import type { ReadOnlyLink } from '../../../../src/api/routes/read-only-links.ts';
+import type { RecordingPage } from '../../../../src/api/routes/recordings.ts';
 import type { RecordInfo } from '../../../../src/api/routes/records.ts';
 import type { ScheduledChannel } from '../../../../src/api/scheduled-channel.ts';
 import type { SessionSummary } from '../../../../src/stats/session-summary.ts';
@@ -28,6 +29,7 @@ export type Checked = [
   Read<Answers.ScheduledChannel, Static<typeof ScheduledChannel>>,
   Read<Answers.MultiplexChannel, Static<typeof MultiplexChannel>>,
   Read<Answers.RecordTask, RecordInfo>,
+  Read<Answers.RecordedPage, RecordingPage>,
   Read<Answers.PushTask, Static<typeof PushTask>>,
   Read<Answers.ReadOnlyLink, ReadOnlyLink>,
 ];
