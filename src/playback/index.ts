@@ -46,6 +46,9 @@ export interface PlaybackPublisherOptions {
 /** Requests that are answered at a time: each holds a piece of a recording, and the index of those that it plays. */
 const MAX_CLIPS = 64;
 const MAX_CLIPS_OF_ONE = 16;
+/** Searches for recordings at a time, of lists and master playlists: each may read the indexes of many files. */
+const MAX_LOOKUPS = 64;
+const MAX_LOOKUPS_OF_ONE = 16;
 const MAX_SEGMENTS = 512;
 const MAX_SEGMENTS_OF_ONE = 128;
 /** FileName that an output playlist may have, too. */
@@ -66,6 +69,7 @@ export class PlaybackPublisher {
     const clips = new Clips({ files, reads: this.#reads });
     const crossDomains = new CrossDomainRules('playback', fallback);
     const common = { registry, access, crossDomains };
+    const lookups = new Slots(MAX_LOOKUPS, MAX_LOOKUPS_OF_ONE);
     const get = { ...common, clips, slots: new Slots(MAX_CLIPS, MAX_CLIPS_OF_ONE) };
     const vod = {
       ...common,
@@ -73,6 +77,7 @@ export class PlaybackPublisher {
       sessions: this.#sessions,
       redirected: new Redirected(registry, (application, clip) => this.#sessions.tokens(application, clip)),
       slots: new Slots(MAX_SEGMENTS, MAX_SEGMENTS_OF_ONE),
+      lookups,
     };
     const find = (request: PlaybackRequest): Application | undefined => applicationOf(common, request);
     this.routes = async (app) => {
@@ -98,7 +103,9 @@ export class PlaybackPublisher {
           },
         });
       };
-      route('/:app/:stream/list', (request, exchange) => serveList({ ...common, files }, request, exchange));
+      route('/:app/:stream/list', (request, exchange) =>
+        serveList({ ...common, files, slots: lookups }, request, exchange),
+      );
       route('/:app/:stream/get', (request, exchange) => serveGet(get, request, exchange));
       route(
         `/:app/:stream/${RECORDED}.m3u8`,

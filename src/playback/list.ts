@@ -4,6 +4,7 @@ import { respond } from '../publishers/hls/http/respond.ts';
 import { readSpan, type Span } from './query.ts';
 import type { RecordedFiles } from './recorded-files.ts';
 import { admit, queryOf, viewerOf, type PlaybackRequest, type Viewers } from './requests.ts';
+import type { Slots } from './slots.ts';
 import { joined, type RecordedSpan } from './spans.ts';
 
 /** Files that one list joins. */
@@ -11,20 +12,19 @@ const MAX_FILES = 10_000;
 
 export interface ListServices extends Viewers {
   readonly files: RecordedFiles;
+  readonly slots: Slots;
 }
 
-/** Serves `/app/stream/list`: the times of which there are recordings. @throws playbackQuery, playbackNothing, playbackUnknown, playbackTooMany; as `admit` */
+/** Serves `/app/stream/list`: the times of which there are recordings. @throws playbackQuery, playbackNothing, playbackUnknown, playbackTooMany, playbackBusy; as `admit` */
 export async function serveList(services: ListServices, request: PlaybackRequest, exchange: Exchange): Promise<void> {
   const span = readSpan(queryOf(request));
-  const { application, found, end } = await admit(
-    services,
-    viewerOf(request, exchange),
-    exchange,
-    async (owner, stream) => {
+  const viewer = viewerOf(request, exchange);
+  const { application, found, end } = await admit(services, viewer, exchange, (owner, stream) =>
+    services.slots.during(viewer.client.realAddress, async () => {
       const { files, isComplete } = await services.files.find(owner, stream, span, MAX_FILES);
       if (files.length === 0) throw kilnError(isComplete ? 'playbackNothing' : 'playbackUnknown');
       return joined(files).map((one) => shown(one, span, request));
-    },
+    }),
   );
   const { counters } = application;
   const { response } = exchange;

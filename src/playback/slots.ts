@@ -26,4 +26,14 @@ export class Slots {
       else this.#taken.set(address, left);
     };
   }
+
+  /** Takes a slot while something is done. @throws playbackBusy; what `work` throws */
+  async during<T>(address: string, work: () => Promise<T>): Promise<T> {
+    const leave = this.enter(address);
+    try {
+      return await work();
+    } finally {
+      leave();
+    }
+  }
 }

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { goneSignal } from '../../access/http-request.ts';
+import { goneSignal, httpAccess } from '../../access/http-request.ts';
 import { isGuarded } from '../../config/enables.ts';
 import type { Application } from '../../core/application.ts';
 import { sessionId } from '../../core/session.ts';
@@ -28,7 +28,10 @@ export interface VodServices extends Viewers {
   readonly vods: Vods;
   readonly sessions: PlaybackSessions;
   readonly redirected: Redirected;
+  /** For requests of media. */
   readonly slots: Slots;
+  /** For master playlists, whose recordings are looked for and opened. */
+  readonly lookups: Slots;
 }
 
 export interface ChildParams extends Params {
@@ -57,7 +60,7 @@ export async function serveMaster(services: VodServices, request: PlaybackReques
   const plays = request.method !== 'HEAD';
   const { application, found, end } = await admit(services, viewer, exchange, async (owner, stream, grant) => {
     // what cannot be played begins no session
-    await vods.media(owner, stream, clip);
+    await services.lookups.during(viewer.client.realAddress, () => vods.media(owner, stream, clip));
     const vhost = owner.vhost === here ? undefined : owner.vhost.name;
     const terms = { until: grant.until, guarded, vhost, openings: grant.openings };
     const name = nameOf(clip);
@@ -103,7 +106,7 @@ export async function serveChild(
   }
   const [, id, number] = SEGMENT.exec(file) ?? [];
   if (id === undefined) throw kilnError('fileNotFound');
-  const leave = services.slots.enter(request.ip);
+  const leave = services.slots.enter(httpAccess(request.raw, request).client.realAddress);
   try {
     const signal = goneSignal(exchange.response);
     const pieces = await vods.segment(application, stream, clip, { id, number: Number(number) }, signal);

@@ -98,9 +98,7 @@ test.serial('Chromium plays a fragmented clip from its first frame on', async (t
   t.teardown(() => page.close());
   await shows(page, FIRST);
   await page.evaluate(`document.querySelector('video').play()`);
-  await until(
-    'it plays',
-    async () => ((await page.evaluate(`document.querySelector('video').currentTime`)) as number) > 2,
+  await t.notThrowsAsync(
+    until('it plays', async () => ((await page.evaluate(`document.querySelector('video').currentTime`)) as number) > 2),
   );
-  t.pass();
 });

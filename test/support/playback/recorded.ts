@@ -40,11 +40,12 @@ export async function openPlayback(t: ExecutionContext, setup: Setup = {}) {
   });
   const { access, calls, live, cluster } = await aloneWith(registry, admitting);
   const node = openFinished(t);
+  const recordings = openRecordings(node.folder);
   const publisher = new PlaybackPublisher({
     registry,
     cluster,
     access,
-    recordings: openRecordings(node.folder),
+    recordings,
     others: undefined,
     calls,
     playlists: [],
@@ -76,5 +77,5 @@ export async function openPlayback(t: ExecutionContext, setup: Setup = {}) {
   };
   const get = (url: string, headers: Record<string, string> = {}, method: 'GET' | 'HEAD' | 'OPTIONS' = 'GET') =>
     app.inject({ method, url, headers });
-  return { ...node, registry, publisher, app, record, recordMp4, get };
+  return { ...node, registry, recordings, publisher, app, record, recordMp4, get };
 }

@@ -1,6 +1,7 @@
 import test from 'ava';
 import { signUrl } from '../../../src/access/policy/sign.ts';
 import { askedByHand, notedSessions } from '../../support/access/access.ts';
+import { until } from '../../support/time/until.ts';
 import { openPlayback } from '../../support/playback/recorded.ts';
 
 const LIST = '/app/stream/list';
@@ -144,5 +145,31 @@ test('MaxConnection of Playback limits requests at a time', async (t) => {
   t.is(busy.statusCode, 503);
   t.is(busy.headers['retry-after'], '1');
   leave();
+  t.is((await get(LIST)).statusCode, 200);
+});
+
+test('lists and master playlists are refused while too many search for recordings', async (t) => {
+  const { get, recordMp4, recordings } = await openPlayback(t);
+  await recordMp4(0, 5);
+  const { promise: held, resolve: release } = Promise.withResolvers<void>();
+  const page = recordings.page.bind(recordings);
+  let searches = 0;
+  recordings.page = async (...asked) => {
+    searches++;
+    await held;
+    return await page(...asked);
+  };
+  // each clip is another, so that each is searched for
+  const master = (clip: number): string =>
+    `/app/stream/recorded.m3u8?start=2026-03-05T12:00:00Z&duration=${1 + clip / 10}`;
+  const asked = Array.from({ length: 16 }, (_, index) => get(index % 2 === 0 ? LIST : master(index)));
+  await until('all search', () => searches === asked.length);
+  for (const url of [LIST, master(20)]) {
+    const busy = await get(url);
+    t.is(busy.statusCode, 503, url);
+    t.is(busy.headers['retry-after'], '1');
+  }
+  release();
+  for (const answer of await Promise.all(asked)) t.is(answer.statusCode, 200);
   t.is((await get(LIST)).statusCode, 200);
 });

@@ -13,3 +13,15 @@ test('requests beyond the limits of all clients and of one are refused', (t) => 
   leave();
   t.notThrows(() => slots.enter('a'));
 });
+
+test('a slot is left when what is done in it has ended, well or not', async (t) => {
+  const slots = new Slots(1, 1);
+  t.is(await slots.during('a', async () => 'done'), 'done');
+  const failing = slots.during('a', async () => await Promise.reject(new Error('failed')));
+  await t.throwsAsync(
+    slots.during('b', async () => undefined),
+    { code: 'playbackBusy' },
+  );
+  await t.throwsAsync(failing, { message: 'failed' });
+  t.is(await slots.during('b', async () => 'done'), 'done');
+});

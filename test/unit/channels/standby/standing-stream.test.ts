@@ -309,8 +309,7 @@ test('a slate ends after its longest duration', async (t) => {
   const input = standing.take(RTMP);
   send(input, [VIDEO]);
   input.close('the publisher left');
-  await until('it has ended', () => stream.closed);
-  t.pass();
+  await t.notThrowsAsync(until('it has ended', () => stream.closed));
 });
 
 test('events that a publisher injects stay at their place beside its media', async (t) => {
