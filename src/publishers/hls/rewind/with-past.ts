@@ -108,12 +108,17 @@ function offeringSkips(tags: string, target: number): string {
     .replace(/^(#EXT-X-SERVER-CONTROL:.*)$/m, `$1${until}`);
 }
 
-/** Number of segments of the past that end before the skip boundary. */
+/**
+ * Number of segments of the past that end before the skip boundary. Gaps do not count towards it: after a restart many are listed at
+ * once, and a player whose playlist is of a moment ago has none of them.
+ */
 function skippable(past: PastList, until: number, rest: string, target: number): number {
   let behind = 0;
-  for (const [, seconds] of rest.matchAll(/^#EXTINF:([\d.]+)/gm)) behind += Number(seconds);
+  for (const [, gap, seconds] of rest.matchAll(/^(#EXT-X-GAP\n)?#EXTINF:([\d.]+)/gm))
+    if (gap === undefined) behind += Number(seconds);
   let shown = until;
-  while (shown > past.first && behind < SKIP_UNTIL_TARGETS * target) behind += past.duration(--shown);
+  while (shown > past.first && behind < SKIP_UNTIL_TARGETS * target)
+    if (past.has(--shown)) behind += past.duration(shown);
   return shown - past.first;
 }
 

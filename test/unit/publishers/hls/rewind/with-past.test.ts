@@ -64,6 +64,15 @@ test('a delta update leaves out segments that end before the skip boundary', (t)
   t.deepEqual(numbersIn(list), [6, 7, 8, 9, 10, 11]);
 });
 
+test('a delta update has what a player got before gaps were listed, for as long as that may be updated', (t) => {
+  // gaps of a restart are in the past, in the present playlist, or in both
+  const inPast = compose(EDGE, pastOf(0, 12, [5, 6, 7, 8]), { form: 'delta' });
+  t.true(inPast?.includes('#EXT-X-SKIP:SKIPPED-SEGMENTS=2\n'));
+  t.deepEqual(numbersIn(inPast), [2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
+  const edge = `${HEAD}#EXT-X-MEDIA-SEQUENCE:8\n#EXT-X-DISCONTINUITY-SEQUENCE:1\n${MAP}${lines(8)}${lines(9, GAP)}${lines(10, GAP)}${lines(11)}`;
+  t.deepEqual(numbersIn(compose(edge, pastOf(0, 9), { form: 'delta' })), [4, 5, 6, 7, 8, 9, 10, 11]);
+});
+
 test('a delta update of a short past leaves out nothing', (t) => {
   const list = compose(EDGE, pastOf(8, 12), { form: 'delta' });
   t.false(list?.includes('EXT-X-SKIP'));
