@@ -129,7 +129,8 @@ export class RecordedFile {
    * @throws errors that prevented its completion; it has its name then, if possible
    */
   async end(lastSequence: boolean) {
-    const finishTime = Date.now();
+    // media may come faster than it plays
+    const finishTime = Math.max(Date.now(), Math.ceil(this.startTime + this.time));
     const { tail, patches } = this.#muxer.end();
     this.#writer.append(tail);
     let failure: unknown;

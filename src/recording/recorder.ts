@@ -12,6 +12,7 @@ import { selectTracks, type TrackSelection } from '../tasks/track-selection.ts';
 import { Border } from './border.ts';
 import { containerOf, type Container } from './container.ts';
 import type { Disk } from '../core/disks.ts';
+import { fileDate } from './file-date.ts';
 import type { Journal } from './journal.ts';
 import { RecordedFile, type Places } from './recorded-file.ts';
 import { nextOf, parseSchedule, type Schedule } from './schedule.ts';
@@ -168,7 +169,9 @@ export class Recorder {
     if (leader === undefined) return;
     this.#isDue = false;
     this.#leading.begin(first);
-    this.#startTime = Date.now();
+    const { arrival } = output.input;
+    const before = former && { startTime: former.startTime, length: former.elapsed(first.dts) };
+    const startTime = (this.#startTime = fileDate(first, arrival, before, Date.now()));
     const file = new RecordedFile({
       container: this.#container,
       tracks: this.#selection.tracks,
@@ -187,7 +190,7 @@ export class Recorder {
         source: output.input.name,
         sequence: this.#progress.sequence,
         createdTime: spec.createdTime,
-        startTime: this.#startTime,
+        startTime,
       },
       onFault: (fault) => faults.count(`not recorded: ${fault}`),
       onInfoFailure: (error) =>

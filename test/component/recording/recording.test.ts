@@ -315,6 +315,16 @@ test.serial('a file that exists is never replaced', async (t) => {
   t.is(readFileSync(join(root, 'a.ts'), 'utf8'), 'mine');
 });
 
+test.serial('no file ends before its media, however fast that comes', async (t) => {
+  const { records, application, stop, publish, handed } = await openRecords(t);
+  await records.create(application, 'r', recordSpec({ interval: 1000 }));
+  const output = await publish(TRACKS, 'r');
+  for (const packet of PACKETS) output.write(packet);
+  await stop('r');
+  t.true(handed.length > 1);
+  for (const { startTime, recordTime, finishTime } of handed) t.true(startTime + recordTime <= finishTime);
+});
+
 test.serial('a disk that fails is an error of the task, which stays until it is stopped', async (t) => {
   const { records, application, stop, publish, root } = await openRecords(t);
   writeFileSync(root, 'not a folder');

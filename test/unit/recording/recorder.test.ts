@@ -46,7 +46,7 @@ function scene(skipsStandby = false) {
   const write = (from: number, to: number): void => {
     for (const packet of videoPackets(track, { from, to })) output.write(packet);
   };
-  return { recorder, output, stop, write, report: () => report() };
+  return { recorder, output, track, stop, write, report: () => report() };
 }
 
 test('files that a disk which hangs does not complete are not begun without end', (t) => {
@@ -111,4 +111,50 @@ test('a recording that leaves out what is shown while the publisher is away goes
     write(2, 2.9);
     t.like(report(), { state: 'recording', sequence: isSkipped ? 1 : 2 });
   }
+});
+
+/** Dates of the files of a recording of a second each, in milliseconds from the first. @param lateness of the media, by its time in seconds */
+function datesOf(seconds: number, lateness: (media: number) => number): number[] {
+  const { recorder, output, track, report } = scene();
+  void recorder.run();
+  const begun = Date.now() - seconds * 1000 - 60_000;
+  const dates: number[] = [];
+  for (const packet of videoPackets(track, { from: 0, to: seconds })) {
+    const media = packet.pts / track.timebase.den;
+    output.input.arrival.note(packet, begun + media * 1000 + lateness(media));
+    output.write(packet);
+    const { startTime } = report() as { startTime: number };
+    if (dates.at(-1) !== startTime) dates.push(startTime);
+  }
+  return dates.map((date) => date - begun);
+}
+
+test('a file is dated by its media, whatever is late', (t) => {
+  const expected = Array.from({ length: 20 }, (_, index) => index * 1000);
+  t.deepEqual(
+    datesOf(20, () => 0),
+    expected,
+  );
+  // held up for a second
+  t.deepEqual(
+    datesOf(20, (media) => (media >= 8 && media < 9 ? 9000 - media * 1000 : 0)),
+    expected,
+  );
+});
+
+test('a file that follows another one seems to follow it, too, while dates come to a clock that differs', (t) => {
+  for (const differs of [4000, -4000]) {
+    const dates = datesOf(20, (media) => (media >= 5 ? differs : 0));
+    const steps = dates.slice(1).map((date, index) => date - (dates[index] ?? 0) - 1000);
+    t.true(
+      steps.every((step) => Math.abs(step) <= 10),
+      steps.join(),
+    );
+    t.is(Math.sign(steps.at(-1) ?? 0), Math.sign(differs));
+  }
+});
+
+test('a file is dated anew when the clock, or its media, has jumped', (t) => {
+  const dates = datesOf(20, (media) => (media >= 5 ? 60_000 : 0));
+  t.true((dates.at(-1) ?? 0) >= 79_000, dates.join());
 });
