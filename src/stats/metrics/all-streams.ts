@@ -58,20 +58,27 @@ const NONE: Carried = { in: 0, out: 0, dropped: 0, lost: 0, slow: 0 };
 class Named implements StreamSeries {
   readonly labels: Labels;
   readonly reconnects: number;
-  readonly inputs = new Set<InputStream>();
+  readonly #inputs = new Set<InputStream>();
   readonly #protocols = new Set<PublisherKind>();
   input: InputStream | undefined;
   hasSource = false;
   tracks: readonly TrackSeries[] = [];
   carried = NONE;
+  /** Undefined after a change of the inputs. */
+  #counters: readonly Counters[] | undefined;
 
   constructor(labels: Labels, reconnects: number) {
     this.labels = labels;
     this.reconnects = reconnects;
   }
 
-  get counters(): Counters[] {
-    return Array.from(this.inputs, ({ counters }) => counters);
+  /** Streams and relays under the name. */
+  get size(): number {
+    return this.#inputs.size;
+  }
+
+  get counters(): readonly Counters[] {
+    return (this.#counters ??= Array.from(this.#inputs, ({ counters }) => counters));
   }
 
   get protocols(): ReadonlySet<PublisherKind> {
@@ -82,7 +89,8 @@ class Named implements StreamSeries {
 
   /** Adds a stream without series for its tracks. */
   count(input: InputStream): void {
-    this.inputs.add(input);
+    this.#inputs.add(input);
+    this.#counters = undefined;
     this.hasSource ||= !input.isRelay;
   }
 
@@ -101,7 +109,8 @@ class Named implements StreamSeries {
   }
 
   remove(input: InputStream): void {
-    this.inputs.delete(input);
+    this.#inputs.delete(input);
+    this.#counters = undefined;
     this.carried = plus(this.carried, input.counters);
     if (this.input !== input) return;
     this.input = undefined;
@@ -140,7 +149,7 @@ export class AllStreams {
   /** The streams with labels of their own, and all others together as one. */
   *all(): Iterable<StreamSeries> {
     yield* this.#named.values();
-    if (this.#others.inputs.size > 0 || this.#others.carried !== NONE) yield this.#others;
+    if (this.#others.size > 0 || this.#others.carried !== NONE) yield this.#others;
   }
 
   labelsOf(input: InputStream): Labels {
@@ -161,7 +170,7 @@ export class AllStreams {
     else named.follow(input);
     input.once('close', () => {
       named.remove(input);
-      if (named.inputs.size > 0 || named === this.#others) return;
+      if (named.size > 0 || named === this.#others) return;
       this.#named.delete(key);
       this.#remember(key, named);
     });

@@ -1,16 +1,19 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { Registry, type Metric, type RegistryContentType } from 'prom-client';
 import type { Family } from './family.ts';
+import { heading, sampleLine } from './text-format.ts';
 
-const TEXT = Registry.PROMETHEUS_CONTENT_TYPE;
-const OPEN = Registry.OPENMETRICS_CONTENT_TYPE;
+const TEXT = 'text/plain; version=0.0.4; charset=utf-8';
+const OPEN = 'application/openmetrics-text; version=1.0.0; charset=utf-8';
 
 /** Time that a scrape may hold the event loop. A turn after each family would take seconds where turns are long. */
 const SLICE_MS = 2;
+/** Characters that are encoded at once: one string of all lines would be taken apart where no cache has it any more. */
+const PIECE = 16_384;
 
 export interface Scrape {
   readonly contentType: string;
-  readonly body: string;
+  /** UTF-8. */
+  readonly body: Buffer;
 }
 
 /**
@@ -32,17 +35,19 @@ export class Exposition {
 
 /** One format. Simultaneous scrapes share one answer. */
 class Format {
-  readonly #registry = new Registry<RegistryContentType>();
-  readonly #names: readonly string[];
+  readonly #contentType: string;
+  readonly #families: readonly { readonly family: Family; readonly heading: string }[];
   #running: Promise<Scrape> | undefined;
 
-  constructor(contentType: RegistryContentType, families: readonly Family[]) {
-    this.#registry.setContentType(contentType);
-    this.#names = families.map((family) => {
+  constructor(contentType: string, families: readonly Family[]) {
+    this.#contentType = contentType;
+    const names = new Set<string>();
+    this.#families = families.map((family) => {
       // OpenMetrics has the suffix in the samples only
       const name = contentType === OPEN && family.type === 'counter' ? withoutTotal(family.name) : family.name;
-      this.#registry.registerMetric(asMetric({ ...family, name }));
-      return name;
+      if (names.has(name)) throw new Error(`there are two metric families of the name ${name}`);
+      names.add(name);
+      return { family, heading: heading(name, family) };
     });
   }
 
@@ -52,30 +57,28 @@ class Format {
   }
 
   async #scrape(): Promise<Scrape> {
-    const { contentType } = this.#registry;
-    const families: string[] = [];
+    const pieces: Buffer[] = [];
+    let text = '';
+    const take = (): void => {
+      pieces.push(Buffer.from(text));
+      text = '';
+    };
     let since = performance.now();
-    for (const name of this.#names) {
-      families.push(await this.#registry.getSingleMetricAsString(name));
+    for (const { family, heading: head } of this.#families) {
+      text += head;
+      const read = family.samples();
+      for (const sample of read instanceof Promise ? await read : read) {
+        text += sampleLine(family.name, sample);
+        if (text.length > PIECE) take();
+      }
       if (performance.now() - since < SLICE_MS) continue;
       await turn();
       since = performance.now();
     }
-    const end = contentType === OPEN ? '# EOF\n' : '';
-    return { contentType, body: `${families.join('\n')}\n${end}` };
+    if (this.#contentType === OPEN) text += '# EOF\n';
+    take();
+    return { contentType: this.#contentType, body: Buffer.concat(pieces) };
   }
-}
-
-/**
- * The part of a metric that prom-client's registry uses. Its own classes would first copy every value of a scrape into maps by
- * label, which takes longer than writing it.
- */
-function asMetric({ name, help, type, samples }: Family): Metric {
-  const metric: { readonly name?: string; get(): Promise<object> } = {
-    name,
-    get: async () => ({ name, help, type, values: await samples() }),
-  };
-  return metric as Metric;
 }
 
 function withoutTotal(name: string): string {

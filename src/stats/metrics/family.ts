@@ -5,7 +5,7 @@ export type Labels = Readonly<Record<string, string>>;
 export interface Sample {
   readonly value: number;
   readonly labels?: Labels;
-  /** Labels of many samples, as one object that stays the same: prom-client formats them once for all. */
+  /** Labels of many samples, as one object that stays the same: they are formatted once for all. */
   readonly sharedLabels?: Labels;
   /** Name of a histogram with `_bucket`, `_sum` or `_count`. */
   readonly metricName?: string;

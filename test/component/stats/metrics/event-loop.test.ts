@@ -8,7 +8,7 @@ test.serial('an event loop that is held for a while shows in the histogram of it
   const loop = new EventLoop();
   t.teardown(() => loop.close());
   const exposition = new Exposition(loop.families);
-  const scrape = async () => (await exposition.scrape(undefined)).body;
+  const scrape = async () => (await exposition.scrape(undefined)).body.toString();
   await until('the delay is measured', async () => {
     return (valueOf(await scrape(), 'kiln_event_loop_delay_seconds_count') ?? 0) > 5;
   });
@@ -39,7 +39,7 @@ test.serial('garbage collection is counted', async (t) => {
   await until('garbage was collected', async () => {
     kept = Array.from({ length: 100_000 }, (_, index) => ({ index }));
     const { body } = await exposition.scrape(undefined);
-    return linesOf(body, 'kiln_gc_pause_seconds_count').some(({ value }) => value > 0);
+    return linesOf(body.toString(), 'kiln_gc_pause_seconds_count').some(({ value }) => value > 0);
   });
   t.is(kept.length, 100_000);
 });

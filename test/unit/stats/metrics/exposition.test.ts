@@ -21,7 +21,7 @@ test("Prometheus' text format", async (t) => {
   const { contentType, body } = await new Exposition(FAMILIES).scrape(undefined);
   t.is(contentType, 'text/plain; version=0.0.4; charset=utf-8');
   t.is(
-    body,
+    body.toString(),
     String.raw`# HELP kiln_things_total Things.
 # TYPE kiln_things_total counter
 kiln_things_total{kind="a \"b\"\\\n",vhost="default"} 2
@@ -42,8 +42,8 @@ test('metrics are OpenMetrics for a scraper that prefers it, whatever was reques
     'application/openmetrics-text;version=1.0.0;q=0.5,application/openmetrics-text;version=0.0.1;q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.2',
   );
   t.is(contentType, 'application/openmetrics-text; version=1.0.0; charset=utf-8');
-  t.true(body.startsWith('# HELP kiln_things Things.\n# TYPE kiln_things counter\nkiln_things_total{'));
-  t.true(body.endsWith('kiln_wait_seconds_count{kind="x"} 4\n# EOF\n'));
+  t.true(body.toString().startsWith('# HELP kiln_things Things.\n# TYPE kiln_things counter\nkiln_things_total{'));
+  t.true(body.toString().endsWith('kiln_wait_seconds_count{kind="x"} 4\n# EOF\n'));
 });
 
 test('metrics are text for any other scraper', async (t) => {
@@ -90,5 +90,33 @@ test('a scrape that takes long lets the event loop turn, and simultaneous ones g
 
 test('two metric families of one name are an error', (t) => {
   const twice = [gauge('kiln_level', 'A.', () => 1), counter('kiln_level_total', 'B.', () => 1)];
-  t.throws(() => new Exposition(twice), { message: /kiln_level has already been registered/ });
+  t.throws(() => new Exposition(twice), { message: 'there are two metric families of the name kiln_level' });
+});
+
+test('values that are no finite numbers, and text with marks of the format', async (t) => {
+  const level = gauge('kiln_level', 'The \\ level,\nin m.', () =>
+    [Number.NaN, Infinity, -Infinity, 1e-7, 1e21, -0.5].map((value, at) => ({ labels: { at: `${at}` }, value })),
+  );
+  t.is(
+    (await new Exposition([level]).scrape(undefined)).body.toString(),
+    String.raw`# HELP kiln_level The \\ level,\nin m.
+# TYPE kiln_level gauge
+kiln_level{at="0"} NaN
+kiln_level{at="1"} +Inf
+kiln_level{at="2"} -Inf
+kiln_level{at="3"} 1e-7
+kiln_level{at="4"} 1e+21
+kiln_level{at="5"} -0.5
+`,
+  );
+});
+
+test('a body that is put together of many pieces', async (t) => {
+  const names = Array.from({ length: 2000 }, (_, at) => `ström ${at}`);
+  const many = gauge('kiln_level', 'Level.', () => names.map((stream, value) => ({ labels: { stream }, value })));
+  const { body } = await new Exposition([many]).scrape(undefined);
+  t.deepEqual(
+    body.toString().trimEnd().split('\n').slice(2),
+    names.map((stream, value) => `kiln_level{stream="${stream}"} ${value}`),
+  );
 });

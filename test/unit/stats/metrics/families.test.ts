@@ -25,7 +25,7 @@ import { documented, linesOf, valueOf } from '../../../support/api/exposition.ts
 import { videoTrack } from '../../../support/media/packets.ts';
 
 const scrape = async (families: readonly Family[]) =>
-  documented((await new Exposition(families).scrape(undefined)).body);
+  documented((await new Exposition(families).scrape(undefined)).body.toString());
 
 test('a histogram takes values at their upper bound, and those above all bounds', (t) => {
   const histogram = new Histogram([1, 2]);

@@ -21,7 +21,11 @@ function setUp(max?: number) {
     ...trafficFamilies({ registry, refusals: () => refusals }),
   ]);
   const application = registry.vhost('default').application('app');
-  return { registry, application, scrape: async () => documented((await exposition.scrape(undefined)).body) };
+  return {
+    registry,
+    application,
+    scrape: async () => documented((await exposition.scrape(undefined)).body.toString()),
+  };
 }
 
 function publish(application: Application, name: string) {
