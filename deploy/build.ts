@@ -72,7 +72,7 @@ const began = new Date();
 const folder = await mkdtemp(join(ROOT, '.dist-'));
 try {
   const server = await bundle({
-    entryPoints: ['src/main.ts', 'src/recording/delivery/upload-thread.ts'],
+    entryPoints: ['src/main.ts', 'src/recording/delivery/bucket-thread.ts'],
     splitting: true,
     target: 'node24',
   });

@@ -10,7 +10,7 @@ export class SourceError extends Error {
 export interface ByteSource {
   readonly size: number;
   /**
-   * @returns exactly that many bytes, which nothing changes afterwards
+   * @returns exactly that many bytes, which are the caller's
    * @throws SourceError where they cannot be read; the reason of the signal
    */
   read(offset: number, length: number, signal?: AbortSignal): Promise<Buffer>;

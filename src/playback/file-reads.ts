@@ -3,10 +3,13 @@ import type { NodeIdentity } from '#cluster';
 import { KilnError, kilnError } from '../errors.ts';
 import { definePeerCall } from '../peers/peer-call.ts';
 import type { PeerCalls } from '../peers/peer-calls.ts';
+import type { StoredFiles } from '../recording/delivery/stored-files.ts';
+import { storedOf } from '../recording/finished/entry.ts';
 import type { ApplicationNames } from '../recording/finished/recorded-index.ts';
 import type { Recordings } from '../recording/finished/recordings.ts';
 import { LocalFile, SourceError, type ByteSource } from './byte-source.ts';
 import { isPlayable, type RecordedFile } from './recorded-files.ts';
+import { StoredReads } from './stored-reads.ts';
 
 /** Bytes of one answer of another node. */
 const MAX_PIECE = 256 * 1024;
@@ -31,7 +34,7 @@ const BYTES = definePeerCall(
 );
 
 interface OpenFile {
-  readonly file: Promise<LocalFile>;
+  readonly file: Promise<ByteSource>;
   reads: number;
   timer: NodeJS.Timeout | undefined;
 }
@@ -39,17 +42,23 @@ interface OpenFile {
 export interface FileReadsOptions {
   readonly recordings: Pick<Recordings, 'find'>;
   readonly calls: PeerCalls;
+  readonly stored: Pick<StoredFiles, 'reaches' | 'read'>;
 }
 
-/** Reads recorded files of this node, for other nodes as well, and those that other nodes have. */
+/**
+ * Reads recorded files of this node, for other nodes as well, and those that other nodes have. What is in a bucket alone is read from
+ * there by this node if it can, else by the one that knows of it.
+ */
 export class FileReads {
   readonly #options: FileReadsOptions;
   /** By the id of the recording, which no two applications have. */
   readonly #open = new Map<string, OpenFile>();
+  readonly #stored: StoredReads;
   #readsForOthers = 0;
 
   constructor(options: FileReadsOptions) {
     this.#options = options;
+    this.#stored = new StoredReads(options.stored);
     options.calls.answerBytes(BYTES, async ({ vhost, app, id, offset, length }) => {
       const bytes = await this.#forOther(() => this.#read({ vhost, app }, id, offset, length));
       return { answer: null, bytes };
@@ -57,8 +66,10 @@ export class FileReads {
   }
 
   /** The bytes of a recording. Its file is opened when they are read. */
-  source({ vhost, app }: ApplicationNames, { id, size, node }: RecordedFile): ByteSource {
+  source({ vhost, app }: ApplicationNames, { id, size, node, stored }: RecordedFile): ByteSource {
     const names = { vhost, app };
+    if (node !== undefined && stored !== undefined && this.#options.stored.reaches(names, stored))
+      return this.#stored.source(names, id, stored);
     return {
       size,
       read: (offset, length, signal) =>
@@ -70,6 +81,7 @@ export class FileReads {
 
   /** Idempotent. */
   async close(): Promise<void> {
+    this.#stored.close();
     await Promise.all([...this.#open.keys()].map((id) => this.#close(id)));
   }
 
@@ -106,10 +118,11 @@ export class FileReads {
     return open;
   }
 
-  async #openFile(names: ApplicationNames, id: string): Promise<LocalFile> {
+  async #openFile(names: ApplicationNames, id: string): Promise<ByteSource> {
     const entry = await this.#options.recordings.find(names, id);
     if (entry === undefined || !isPlayable({ id, entry })) throw new SourceError(`it is gone: ${id}`);
-    return await LocalFile.open(entry);
+    const stored = storedOf(entry);
+    return stored === undefined ? await LocalFile.open(entry) : this.#stored.source(names, id, stored);
   }
 
   async #close(id: string): Promise<void> {
@@ -118,7 +131,7 @@ export class FileReads {
     this.#open.delete(id);
     clearTimeout(open.timer);
     const file = await open.file.catch(() => undefined);
-    await file?.close();
+    if (file instanceof LocalFile) await file.close();
   }
 
   /** @throws playbackBusy, playbackFailed: the other node learns nothing else */

@@ -13,6 +13,7 @@ import { isTs } from '../publishers/hls/http/kind-constraint.ts';
 import { Redirected } from '../publishers/hls/http/redirected.ts';
 import { respond } from '../publishers/hls/http/respond.ts';
 import type { PlaylistPublisher } from '../publishers/hls/publisher.ts';
+import type { StoredFiles } from '../recording/delivery/stored-files.ts';
 import type { Recordings } from '../recording/finished/recordings.ts';
 import { Clips } from './clips.ts';
 import { FileReads } from './file-reads.ts';
@@ -31,6 +32,7 @@ export interface PlaybackPublisherOptions {
   readonly cluster: Pick<Cluster, 'self' | 'nodes'>;
   readonly access: Access;
   readonly recordings: Recordings;
+  readonly stored: Pick<StoredFiles, 'reaches' | 'read'>;
   /** undefined on a node that runs alone. */
   readonly others: OtherNodes | undefined;
   readonly calls: PeerCalls;

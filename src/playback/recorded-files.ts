@@ -6,6 +6,7 @@ import type { Logger } from '../log/log.ts';
 import { definePeerCall, STREAM_FIELDS } from '../peers/peer-call.ts';
 import type { PeerCalls } from '../peers/peer-calls.ts';
 import type { OtherNodes } from '../peers/other-nodes.ts';
+import { StoredFile, storedOf } from '../recording/finished/entry.ts';
 import type { Query, Recorded } from '../recording/finished/recorded-index.ts';
 import type { Recordings } from '../recording/finished/recordings.ts';
 import { RecordedTrack } from '../recording/journal.ts';
@@ -25,6 +26,8 @@ const PlayableFile = Type.Object({
   /** Bytes. */
   size: Type.Number(),
   tracks: Type.Optional(Type.Array(RecordedTrack)),
+  /** Set where it is in a bucket alone. */
+  stored: Type.Optional(StoredFile),
 });
 
 /** Lists the files of an output stream that a node can play. */
@@ -42,7 +45,7 @@ type Page = Static<typeof FILES.answer>;
 
 /** A finished recording that can be played. */
 export interface RecordedFile extends Static<typeof PlayableFile> {
-  /** Node that has it; undefined: this one. */
+  /** Node that has it, or knows of it; undefined: this one. */
   readonly node: NodeIdentity | undefined;
 }
 
@@ -111,7 +114,12 @@ export class RecordedFiles {
     const { start = -Infinity } = query;
     const files = recorded.filter(isPlayable).map(({ id, entry }) => {
       const { id: recordId, startTime, recordTime, size, tracks } = entry;
-      return { id, recordId, startTime, recordTime, size, ...(tracks !== undefined && { tracks }) };
+      const stored = storedOf(entry);
+      return {
+        ...{ id, recordId, startTime, recordTime, size },
+        ...(tracks !== undefined && { tracks }),
+        ...(stored !== undefined && { stored }),
+      };
     });
     return {
       files: files.filter(({ startTime, recordTime }) => startTime + recordTime > start),
@@ -128,7 +136,8 @@ export class RecordedFiles {
   }
 }
 
-/** Dumps, other containers and files that are in a bucket alone cannot be played. */
-export function isPlayable({ entry: { container, dump, isLocal, recordTime } }: Recorded): boolean {
-  return container === CONTAINER && dump === undefined && isLocal && recordTime > 0;
+/** Dumps and other containers cannot be played, nor can files that are nowhere. */
+export function isPlayable({ entry }: Recorded): boolean {
+  const { container, dump, isLocal, recordTime } = entry;
+  return container === CONTAINER && dump === undefined && recordTime > 0 && (isLocal || storedOf(entry) !== undefined);
 }

@@ -8,6 +8,7 @@ import type { Closable } from './closable.ts';
 import type { ClusterServices } from './cluster.ts';
 import type { OnDumped } from '../publishers/hls/local/own-streams.ts';
 import type { PlaylistPublisher } from '../publishers/hls/publisher.ts';
+import type { StoredFiles } from '../recording/delivery/stored-files.ts';
 import type { Recordings } from '../recording/finished/recordings.ts';
 import type { ThumbnailPublisher } from '../publishers/thumbnail/index.ts';
 import type { Addresses, PortPair } from './addresses.ts';
@@ -28,6 +29,7 @@ export interface ListenerContext {
   readonly onDumped: OnDumped;
   /** Finished files of this node. */
   readonly recordings: Recordings;
+  readonly stored: StoredFiles;
   /** Publishers of HLS that are open so far. */
   readonly playlists: readonly PlaylistPublisher[];
   /** Folder of this node alone, for what streams with DVR leave. */

@@ -123,7 +123,7 @@ async function* openThumbnail({
 }
 
 async function* openPlayback(context: ListenerContext): AsyncIterable<Listener> {
-  const { config, registry, nodes, admission, recordings, log } = context;
+  const { config, registry, nodes, admission, recordings, stored, log } = context;
   const { publishers } = config.bind;
   const isOn = publishers.llhls !== undefined && config.modules.llhls.enable;
   const ports = [isOn ? publishers.llhls : undefined, publishers.hls].flatMap((bind) => (bind ? portsOf(bind) : []));
@@ -133,6 +133,7 @@ async function* openPlayback(context: ListenerContext): AsyncIterable<Listener> 
     cluster: nodes.cluster,
     access: admission.access,
     recordings,
+    stored,
     others: config.cluster === undefined ? undefined : nodes.others,
     calls: nodes.calls,
     playlists: context.playlists,

@@ -2,7 +2,9 @@ import { dirname, join } from 'node:path';
 import type { Registry } from '../core/registry.ts';
 import type { Logger } from '../log/log.ts';
 import { isDumping } from '../publishers/hls/dump/dump.ts';
-import { Deliveries } from '../recording/delivery/deliveries.ts';
+import { Buckets } from '../recording/delivery/buckets.ts';
+import { Deliveries, type DeliverySettings } from '../recording/delivery/deliveries.ts';
+import { StoredFiles } from '../recording/delivery/stored-files.ts';
 import { idOf } from '../recording/finished/entry.ts';
 import { RecordedIndex, type DumpedFolder } from '../recording/finished/recorded-index.ts';
 import { Recordings } from '../recording/finished/recordings.ts';
@@ -36,15 +38,18 @@ export async function openRecording({ work, registry, node, storageFile, log }: 
   const own = encodeURIComponent(node);
   const module = log.child({ module: 'record' });
   const index = new RecordedIndex({ folder: join(folder, `recorded-${own}`), log: module });
+  const settingsOf = (name: string, app: string): DeliverySettings | undefined => {
+    const vhost = registry.vhosts.get(name);
+    // applications made on demand come and go
+    const config = vhost?.applications.get(app)?.config ?? vhost?.template;
+    return config && (config.publishers.file?.record ?? {});
+  };
+  const buckets = new Buckets();
   const deliveries = new Deliveries({
     folder: join(folder, `delivery-${own}`),
     node,
-    settingsOf: (name, app) => {
-      const vhost = registry.vhosts.get(name);
-      // applications made on demand come and go
-      const config = vhost?.applications.get(app)?.config ?? vhost?.template;
-      return config && (config.publishers.file?.record ?? {});
-    },
+    settingsOf,
+    buckets,
     onUpload: (job, temporary, upload, isLocal) => index.note(job, idOf(job.startTime, temporary), upload, isLocal),
     log,
   });
@@ -66,6 +71,7 @@ export async function openRecording({ work, registry, node, storageFile, log }: 
   return {
     records: new Records({ tasks: clusterTasks, folder }),
     recordings,
+    stored: new StoredFiles({ buckets, settingsOf: (vhost, app) => settingsOf(vhost, app)?.upload }),
     kept: () => retention.kept,
     onDumped: (dump: DumpedFolder) => index.addDump(dump),
     start: () => {
@@ -79,6 +85,7 @@ export async function openRecording({ work, registry, node, storageFile, log }: 
       journal.close();
       await retention.close();
       await deliveries.close();
+      await buckets.close();
     },
   };
 }

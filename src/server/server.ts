@@ -168,6 +168,7 @@ export class Server {
       webrtc,
       onDumped: work.onDumped,
       recordings: work.recordings,
+      stored: work.stored,
       playlists: this.#playlists,
       rewindFolder: join(dirname(this.#options.storageFile), `rewind-${encodeURIComponent(cluster.self.id)}`),
       log,
@@ -264,6 +265,7 @@ export class Server {
     return {
       records: recording.records,
       recordings: recording.recordings,
+      stored: recording.stored,
       kept: recording.kept,
       onDumped: recording.onDumped,
       start: () => {

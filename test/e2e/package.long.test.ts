@@ -67,7 +67,7 @@ test('the package has what runs, and nothing of the tests', async (t) => {
     'app/dist/main.js',
     'app/dist/sign.js',
     'app/dist/audit.js',
-    'app/dist/upload-thread.js',
+    'app/dist/bucket-thread.js',
     'app/dist/lua/claim.lua',
     'app/dist/pages/player.js',
   ])

@@ -8,10 +8,10 @@ import type { FinishedFile } from '../journal.ts';
 import { JsonFolder } from '../../lib/files/json-folder.ts';
 import { expandPath } from '../macros.ts';
 import type { Upload } from '../finished/entry.ts';
+import type { Buckets } from './buckets.ts';
 import { announcement, Job } from './job.ts';
 import { Lane } from './lane.ts';
 import { objectUrl } from './object-url.ts';
-import { Uploads } from './uploads.ts';
 
 export type DeliverySettings = NonNullable<NonNullable<ApplicationConfig['publishers']['file']>['record']>;
 
@@ -29,6 +29,7 @@ export interface DeliveriesOptions {
    * @throws errors of the system: the job is tried again
    */
   readonly onUpload?: (job: Job, temporary: string, upload: Upload, isLocal: boolean) => Promise<void>;
+  readonly buckets: Pick<Buckets, 'upload'>;
   readonly log: Logger;
 }
 
@@ -50,7 +51,6 @@ export class Deliveries {
   readonly #log: Logger;
   readonly #jobs: JsonFolder<typeof Job>;
   readonly #lanes = new Map<string, { readonly step: Step; readonly lane: Lane }>();
-  readonly #uploads = new Uploads();
   readonly #stop = new AbortController();
   /** Names of waiting and running jobs. */
   readonly #known = new Set<string>();
@@ -122,9 +122,8 @@ export class Deliveries {
     const isBusy = (): boolean =>
       [...this.#lanes.values()].some(({ step, lane }) => step === 'announce' && !lane.isFailing && lane.size > 0);
     while (isBusy() && Date.now() < parting) await pause(20, this.#stop.signal);
-    this.#stop.abort();
     const lanes = [...this.#lanes.values()].map(({ lane }) => lane.close());
-    await this.#uploads.close();
+    this.#stop.abort();
     await Promise.all([...lanes, this.#loading]);
   }
 
@@ -194,8 +193,9 @@ export class Deliveries {
     const done = job.uploaded === undefined ? await this.#store(name, job, upload) : job;
     if (done === undefined) return await this.#drop(name, job, 'the file is gone');
     const isLocal = !upload.deleteLocal || !(await this.#delete(job.filePath, done.uploaded?.verified === true));
-    const { bucket = upload.bucket, key = '' } = done.uploaded ?? {};
-    await this.#tell(name, job, { state: 'uploaded', bucket, key, url: objectUrl(upload, key) }, isLocal);
+    const { bucket = upload.bucket, key = '', etag = '' } = done.uploaded ?? {};
+    const url = objectUrl({ ...upload, bucket }, key);
+    await this.#tell(name, job, { state: 'uploaded', bucket, key, url, ...(etag !== '' && { etag }) }, isLocal);
     if (webhook === undefined) {
       await this.#jobs.remove(name);
       return undefined;
@@ -210,7 +210,7 @@ export class Deliveries {
     const { progress, ...rest } = job;
     const { filePath: file } = job;
     const task = { id: name, path: file, key: keyOf(job, settings.prefix), progress };
-    const result = await this.#uploads.run(task, settings, (now) => {
+    const result = await this.#options.buckets.upload(task, settings, this.#stop.signal, (now) => {
       const kept = now === undefined ? rest : { ...rest, progress: now };
       // without it a restart would upload parts again
       this.#jobs.put(name, kept, true).catch(({ message: reason }: Error) => {

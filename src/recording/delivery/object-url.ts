@@ -1,4 +1,4 @@
-import type { BucketSettings } from './uploads.ts';
+import type { BucketSettings } from './buckets.ts';
 
 /** URL of an object, without credentials. */
 export function objectUrl({ endpoint, region, bucket, forcePathStyle }: BucketSettings, key: string): string {

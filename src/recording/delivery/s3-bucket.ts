@@ -1,20 +1,24 @@
 import { createReadStream, type ReadStream } from 'node:fs';
+import { addAbortSignal, type Readable } from 'node:stream';
 import {
   AbortMultipartUploadCommand,
   CompleteMultipartUploadCommand,
   CreateMultipartUploadCommand,
+  GetObjectCommand,
   HeadObjectCommand,
   PutObjectCommand,
   S3Client,
   UploadPartCommand,
   type ServerSideEncryption,
 } from '@aws-sdk/client-s3';
-import { BucketError, type Bucket, type FileRange, type NewObject, type Stored } from './upload.ts';
-import type { BucketSettings } from './uploads.ts';
+import type { BucketSettings, ObjectBytes, ObjectRange } from './buckets.ts';
+import { BucketError, unquoted, type Bucket, type FileRange, type NewObject, type Stored } from './upload.ts';
 
 /** Milliseconds to connect, and without traffic on a connection. */
 const CONNECTION_TIMEOUT_MS = 5000;
 const SILENCE_MS = 30_000;
+/** Limit of the time that a read may take. */
+const READ_MS = 15_000;
 /** Metadata key of the delivery that made an object. */
 const ID = 'kiln-delivery';
 const MAX_REASON = 300;
@@ -32,20 +36,23 @@ export class S3Bucket implements Bucket {
   readonly place: string;
   readonly #bucket: string;
   readonly #client: S3Client;
+  readonly #signal: AbortSignal | undefined;
   /** Whether the storage supports conditional requests. */
   #isConditional = true;
 
-  constructor({ endpoint, region, bucket, accessKeyId, secretAccessKey, forcePathStyle }: BucketSettings) {
+  /** @param signal ends what is asked for @param attempts of each request */
+  constructor(settings: BucketSettings, signal?: AbortSignal, attempts = 1) {
+    const { endpoint, region, bucket, accessKeyId, secretAccessKey, forcePathStyle } = settings;
     this.place = `${endpoint ?? region}/${bucket}`;
     this.#bucket = bucket;
+    this.#signal = signal;
     this.#client = new S3Client({
       region,
       forcePathStyle: forcePathStyle === true,
       ...(endpoint !== undefined && { endpoint }),
       ...(accessKeyId !== undefined &&
         secretAccessKey !== undefined && { credentials: { accessKeyId, secretAccessKey } }),
-      // the lane retries failures, and logs them
-      maxAttempts: 1,
+      maxAttempts: attempts,
       logger: SILENT,
       requestChecksumCalculation: 'WHEN_REQUIRED',
       responseChecksumValidation: 'WHEN_REQUIRED',
@@ -56,21 +63,25 @@ export class S3Bucket implements Bucket {
   async put({ key, id, contentType }: NewObject, range: FileRange, md5: string): Promise<Stored> {
     const object = { ...this.#object(key), ContentMD5: md5, ContentType: contentType, Metadata: { [ID]: id } };
     const stored = await this.#whereNone(key, (condition) =>
-      withBody(range, (body) => this.#client.send(new PutObjectCommand({ ...object, ...condition, ...body }))),
+      withBody(range, (body) =>
+        this.#client.send(new PutObjectCommand({ ...object, ...condition, ...body }), this.#options),
+      ),
     );
     return storedAs(stored);
   }
 
   async create({ key, id, contentType }: NewObject): Promise<string> {
     const object = { ...this.#object(key), ContentType: contentType, Metadata: { [ID]: id } };
-    const { UploadId } = await asked(this.#client.send(new CreateMultipartUploadCommand(object)));
+    const { UploadId } = await asked(this.#client.send(new CreateMultipartUploadCommand(object), this.#options));
     if (UploadId === undefined) throw new BucketError('NoUploadId', 'the storage has begun no upload');
     return UploadId;
   }
 
   async putPart(key: string, uploadId: string, number: number, range: FileRange, md5: string): Promise<Stored> {
     const part = { ...this.#object(key), UploadId: uploadId, PartNumber: number, ContentMD5: md5 };
-    const stored = withBody(range, (body) => this.#client.send(new UploadPartCommand({ ...part, ...body })));
+    const stored = withBody(range, (body) =>
+      this.#client.send(new UploadPartCommand({ ...part, ...body }), this.#options),
+    );
     return storedAs(await asked(stored));
   }
 
@@ -78,18 +89,20 @@ export class S3Bucket implements Bucket {
     const Parts = etags.map((ETag, index) => ({ ETag, PartNumber: index + 1 }));
     const upload = { ...this.#object(key), UploadId: uploadId, MultipartUpload: { Parts } };
     const { ETag = '' } = await this.#whereNone(key, (condition) =>
-      this.#client.send(new CompleteMultipartUploadCommand({ ...upload, ...condition })),
+      this.#client.send(new CompleteMultipartUploadCommand({ ...upload, ...condition }), this.#options),
     );
     return ETag;
   }
 
   async abort(key: string, uploadId: string): Promise<void> {
-    await asked(this.#client.send(new AbortMultipartUploadCommand({ ...this.#object(key), UploadId: uploadId })));
+    await asked(
+      this.#client.send(new AbortMultipartUploadCommand({ ...this.#object(key), UploadId: uploadId }), this.#options),
+    );
   }
 
   async head(key: string) {
     try {
-      const found = await asked(this.#client.send(new HeadObjectCommand(this.#object(key))));
+      const found = await asked(this.#client.send(new HeadObjectCommand(this.#object(key)), this.#options));
       return { ...storedAs(found), id: found.Metadata?.[ID] };
     } catch (error) {
       // a user with write permission only gets this in either case
@@ -98,8 +111,42 @@ export class S3Bucket implements Bucket {
     }
   }
 
+  /**
+   * Reads a part of an object (RFC 9110, sections 13.1.1 and 14).
+   * @throws BucketError: `PreconditionFailed` for another object than the one that is meant, `Timeout`; what it ends with when
+   * the signal is aborted
+   */
+  async read({ key, size, etag, start, end }: ObjectRange, signal: AbortSignal): Promise<ObjectBytes> {
+    const late = AbortSignal.timeout(READ_MS);
+    const ended = AbortSignal.any([signal, late]);
+    const range = { Range: `bytes=${start}-${end - 1}`, ...(etag !== undefined && { IfMatch: `"${etag}"` }) };
+    try {
+      const found = await asked(
+        this.#client.send(new GetObjectCommand({ ...this.#object(key), ...range }), { abortSignal: ended }),
+      );
+      const { ContentRange, ETag = '', Body } = found;
+      const body = addAbortSignal(ended, Body as Readable);
+      try {
+        if (etag !== undefined && unquoted(ETag) !== etag) throw replaced(`its ETag is ${ETag}, not "${etag}"`);
+        const expected = `bytes ${start}-${end - 1}/${size}`;
+        if (ContentRange !== expected)
+          throw replaced(`the storage has sent ${ContentRange ?? 'all of it'}, not ${expected}`);
+        return { bytes: await allOf(body, end - start), etag: unquoted(ETag) };
+      } finally {
+        body.destroy();
+      }
+    } catch (error) {
+      if (late.aborted) throw new BucketError('Timeout', `the storage took more than ${READ_MS / 1000} s`);
+      throw error;
+    }
+  }
+
   close(): void {
     this.#client.destroy();
+  }
+
+  get #options() {
+    return this.#signal === undefined ? {} : { abortSignal: this.#signal };
   }
 
   #object(key: string) {
@@ -123,6 +170,27 @@ export class S3Bucket implements Bucket {
       throw new BucketError('PreconditionFailed', `the storage already has an object ${key}`);
     return await asked(request({}));
   }
+}
+
+/** @throws BucketError unless there are exactly so many */
+async function allOf(body: Readable, length: number): Promise<ArrayBuffer> {
+  const bytes = new Uint8Array(length);
+  let at = 0;
+  try {
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      if (at + chunk.length > length) throw new BucketError('TooLong', 'the storage has sent more than was asked for');
+      bytes.set(chunk, at);
+      at += chunk.length;
+    }
+  } catch (error) {
+    throw error instanceof BucketError ? error : new BucketError('CutOff', (error as Error).message);
+  }
+  if (at < length) throw new BucketError('CutOff', `the storage has sent ${at} of ${length} bytes`);
+  return bytes.buffer;
+}
+
+function replaced(message: string): BucketError {
+  return new BucketError('PreconditionFailed', message);
 }
 
 async function withBody<T>(

@@ -233,7 +233,8 @@ async function md5Of({ path, start, end }: FileRange): Promise<Buffer> {
   return hash.digest();
 }
 
-function unquoted(etag: string): string {
+/** An ETag without its quotes. */
+export function unquoted(etag: string): string {
   return etag.replaceAll('"', '');
 }
 

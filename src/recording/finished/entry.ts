@@ -8,6 +8,8 @@ export const Upload = Type.Object({
   bucket: Type.Optional(Type.String()),
   key: Type.Optional(Type.String()),
   url: Type.Optional(Type.String()),
+  /** Without quotes. */
+  etag: Type.Optional(Type.String()),
 });
 export type Upload = Static<typeof Upload>;
 
@@ -52,6 +54,26 @@ export type Keeper = 'file' | 'llhls' | 'hls';
 export function keeperOf({ dump, container }: Entry): Keeper {
   if (dump === undefined) return 'file';
   return container === 'MPEG-TS' ? 'hls' : 'llhls';
+}
+
+/** A finished file in a bucket. */
+export const StoredFile = Type.Object({
+  bucket: Type.String(),
+  key: Type.String(),
+  /** Address of the object, without credentials. */
+  url: Type.String(),
+  /** Without quotes; absent where it was not noted. */
+  etag: Type.Optional(Type.String()),
+  size: Type.Number(),
+});
+export type StoredFile = Static<typeof StoredFile>;
+
+/** Where a file is that was deleted after its upload. */
+export function storedOf({ isLocal, upload, size }: Entry): StoredFile | undefined {
+  const { state, bucket, key, url, etag } = upload ?? {};
+  if (isLocal || state !== 'uploaded' || bucket === undefined || key === undefined || url === undefined)
+    return undefined;
+  return { bucket, key, url, size, ...(etag !== undefined && { etag }) };
 }
 
 /** Id of a file: the UTC time of its start, by which ids sort, and the random part of its temporary name. */

@@ -1,9 +1,10 @@
-import { createHmac, randomBytes } from 'node:crypto';
+import { createHash, createHmac, randomBytes } from 'node:crypto';
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
+import { Buckets } from '../../../src/recording/delivery/buckets.ts';
 import {
   Deliveries,
   type DeliveriesOptions,
@@ -26,10 +27,13 @@ function openNode(t: ExecutionContext, settings: () => DeliverySettings | undefi
   const told: object[] = [];
   const onUpload: DeliveriesOptions['onUpload'] = async ({ startTime }, temporary, upload, isLocal) =>
     void told.push({ startTime, temporary, upload, isLocal });
-  const open = (): Deliveries => new Deliveries({ folder: jobs, node: 'n1', settingsOf: settings, onUpload, log });
+  const buckets = new Buckets();
+  const open = (): Deliveries =>
+    new Deliveries({ folder: jobs, node: 'n1', settingsOf: settings, onUpload, buckets, log });
   let deliveries = open();
   t.teardown(async () => {
     await deliveries.close();
+    await buckets.close();
     rmSync(folder, { recursive: true });
   });
   return {
@@ -183,7 +187,8 @@ test('ends of uploads are told with the address of the object, and until then a 
   await node.finish('b.ts', Buffer.from('b'), only, 'two');
   await until('it is given up', () => node.waiting().length === 0);
   const url = `${s3.settings.endpoint}/records/%C3%A4%20b.ts`;
-  const uploaded = { state: 'uploaded', bucket: 'records', key: 'ä b.ts', url };
+  const etag = createHash('md5').update('a').digest('hex');
+  const uploaded = { state: 'uploaded', bucket: 'records', key: 'ä b.ts', url, etag };
   t.deepEqual(node.told, [
     { startTime: 2000, temporary: 'tmp_one', upload: uploaded, isLocal: false },
     { startTime: 2000, temporary: 'tmp_two', upload: { state: 'failed' }, isLocal: true },

@@ -11,6 +11,7 @@ import { aloneWith } from '../cluster/alone.ts';
 import { audioPackets, audioTrack, interleaved, videoPackets, videoTrack } from '../media/packets.ts';
 import { recordedBytes } from '../recording/recorded-mp4.ts';
 import { openFinished, openRecordings } from '../recording/finished.ts';
+import { NO_STORED } from './stored.ts';
 
 const VIDEO = videoTrack();
 const AUDIO = audioTrack();
@@ -23,11 +24,12 @@ interface Setup {
   readonly llhls?: object;
   readonly crossDomains?: PlaybackPublisherOptions['crossDomains'];
   readonly admitting?: Partial<AccessOptions>;
+  readonly stored?: PlaybackPublisherOptions['stored'];
 }
 
 /** An application `app` whose recordings are played, and `off`, where they are not, behind HTTP that pages share. */
 export async function openPlayback(t: ExecutionContext, setup: Setup = {}) {
-  const { vhost, playback = {}, llhls = {}, crossDomains, admitting } = setup;
+  const { vhost, playback = {}, llhls = {}, crossDomains, admitting, stored = NO_STORED } = setup;
   const registry = new Registry();
   createVhost(registry, {
     name: 'default',
@@ -46,6 +48,7 @@ export async function openPlayback(t: ExecutionContext, setup: Setup = {}) {
     cluster,
     access,
     recordings,
+    stored,
     others: undefined,
     calls,
     playlists: [],

@@ -10,6 +10,7 @@ import { FileReads } from '../../../src/playback/file-reads.ts';
 import { RecordedFiles } from '../../../src/playback/recorded-files.ts';
 import { createVhost } from '../../support/api/api.ts';
 import { linkedNodes } from '../../support/cluster/linked-nodes.ts';
+import { memoryBucket } from '../../support/playback/stored.ts';
 import { openFinished, openRecordings } from '../../support/recording/finished.ts';
 
 const NOON = Date.UTC(2026, 2, 5, 12);
@@ -29,7 +30,8 @@ function open(t: ExecutionContext, ...ids: readonly string[]) {
     const log = pino({ level: 'debug' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
     const others = new OtherNodes({ self, nodes: () => rows as never }, calls);
     const files = new RecordedFiles({ recordings, others, calls, log });
-    const reads = new FileReads({ recordings, calls });
+    const bucket = memoryBucket(700_000);
+    const reads = new FileReads({ recordings, calls, stored: bucket.stored });
     t.teardown(() => reads.close());
     const record = (time: number, content?: Buffer) =>
       finished.finish(
@@ -37,7 +39,7 @@ function open(t: ExecutionContext, ...ids: readonly string[]) {
         { vhost: 'default', app: 'app', stream: 'stream', pathBelow: `${time}.mp4` },
         content,
       );
-    return { ...finished, self, calls, files, reads, lines, record };
+    return { ...finished, self, calls, files, reads, lines, record, bucket };
   });
   return { application, names: { vhost: 'default', app: 'app' }, nodes };
 }
@@ -92,7 +94,7 @@ test('bytes of a file are read on its node and on others', async (t) => {
     const { files } = await node.files.find(application, 'stream', {}, 10);
     const source = node.reads.source(names, files[0] as never);
     t.is(source.size, content.length);
-    t.deepEqual(await source.read(0, content.length), content);
+    t.true((await source.read(0, content.length)).equals(content));
     t.deepEqual(await source.read(10, 0), Buffer.alloc(0));
     const pieces = await Promise.all([1, 300_000, 699_990].map((at) => source.read(at, 10)));
     t.deepEqual(Buffer.concat(pieces), Buffer.concat([1, 300_000, 699_990].map((at) => content.subarray(at, at + 10))));
@@ -117,4 +119,78 @@ test('a file that is gone or another one is not read', async (t) => {
   await t.throwsAsync(a.reads.source(names, unknown).read(0, 1), { instanceOf: SourceError });
   const lost = { ...files[0], node: { id: 'lost', incarnation: 'x' } } as never;
   await t.throwsAsync(a.reads.source(names, lost).read(0, 1), { instanceOf: SourceError });
+});
+
+/** Has a file of a node in the bucket alone. */
+async function upload({ index, root, bucket: { file } }: Node, id: string): Promise<void> {
+  const { bucket, key, url, etag } = file;
+  const uploaded = { state: 'uploaded', bucket, key, url, ...(etag !== undefined && { etag }) } as const;
+  rmSync(join(root, '0.mp4'));
+  await index.note({ vhost: 'default', app: 'app' }, id, uploaded, false);
+}
+
+test('a file that is in a bucket alone is read from there by the node that is asked', async (t) => {
+  const { names, application, nodes } = open(t, 'a', 'b');
+  const [a, b] = nodes as [Node, Node];
+  const id = await a.record(0, a.bucket.bytes);
+  await upload(a, id);
+  for (const [node, other] of [
+    [a, b],
+    [b, a],
+  ] as const) {
+    const { files } = await node.files.find(application, 'stream', {}, 10);
+    t.deepEqual(files[0]?.stored, a.bucket.file);
+    const { length } = node.bucket.bytes;
+    const source = node.reads.source(names, files[0] as never);
+    t.is(source.size, length);
+    const before = other.bucket.reads.length;
+    t.true((await source.read(0, length)).equals(node.bucket.bytes));
+    t.deepEqual(await source.read(300_000, 5), node.bucket.bytes.subarray(300_000, 300_005));
+    t.is(other.bucket.reads.length, before);
+    t.true(node.bucket.reads.length > 0);
+  }
+});
+
+test('a node that cannot read the bucket asks the one that has uploaded the file', async (t) => {
+  const { names, application, nodes } = open(t, 'a', 'b');
+  const [a, b] = nodes as [Node, Node];
+  await upload(a, await a.record(0, a.bucket.bytes));
+  b.bucket.state.isReached = false;
+  const { files } = await b.files.find(application, 'stream', {}, 10);
+  const source = b.reads.source(names, files[0] as never);
+  t.true((await source.read(0, 700_000)).equals(a.bucket.bytes));
+  t.is(b.bucket.reads.length, 0);
+  a.bucket.state.etag = 'two';
+  const other = await a.record(SECOND, a.bucket.bytes);
+  rmSync(join(a.root, '1000.mp4'));
+  const { bucket, key, url } = a.bucket.file;
+  await a.index.note(names, other, { state: 'uploaded', bucket, key, url, etag: 'one' }, false);
+  const again = (await b.files.find(application, 'stream', {}, 10)).files;
+  await t.throwsAsync(b.reads.source(names, again[1] as never).read(0, 1), {
+    instanceOf: SourceError,
+    message: /it was replaced by another object: k in the bucket b/,
+  });
+});
+
+test('a file that is deleted after its upload while it is played goes on from the bucket', async (t) => {
+  const { names, application, nodes } = open(t, 'a');
+  const [a] = nodes as [Node];
+  const id = await a.record(0, a.bucket.bytes);
+  const { files } = await a.files.find(application, 'stream', {}, 10);
+  t.is(files[0]?.stored, undefined);
+  const source = a.reads.source(names, files[0] as never);
+  t.deepEqual(await source.read(0, 10), a.bucket.bytes.subarray(0, 10));
+  await upload(a, id);
+  t.deepEqual(await source.read(10, 10), a.bucket.bytes.subarray(10, 20));
+  await a.reads.close();
+  t.deepEqual(await source.read(20, 10), a.bucket.bytes.subarray(20, 30));
+  t.true(a.bucket.reads.length > 0);
+});
+
+test('a file that was not uploaded is not played when it is deleted', async (t) => {
+  const { application, nodes } = open(t, 'a');
+  const [a] = nodes as [Node];
+  const id = await a.record(0, a.bucket.bytes);
+  await a.index.note({ vhost: 'default', app: 'app' }, id, { state: 'failed' }, false);
+  t.deepEqual((await a.files.find(application, 'stream', {}, 10)).files, []);
 });
