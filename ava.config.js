@@ -3,12 +3,16 @@ import { globSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
 import { availableParallelism } from 'node:os';
 import { basename, join } from 'node:path';
+import { bundlePackages } from './test/support/runner/packages.ts';
 import { filesOfRoom } from './test/support/runner/rooms.ts';
 
 // Each file has a process of its own, which would compile ava, strip the types of all that the file imports and compile
 // that anew. It inherits the folder by the environment, as do the programs that tests start.
 process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, 'node_modules/.cache/node');
 enableCompileCache(process.env.NODE_COMPILE_CACHE);
+process.env.KILN_TEST_PACKAGES = await bundlePackages();
+const quickImports = `--import=${new URL('test/support/runner/quick-imports.js', import.meta.url)}`;
+process.env.NODE_OPTIONS = [process.env.NODE_OPTIONS, quickImports].filter(Boolean).join(' ');
 
 // `test/unit/<room>.room.ts` runs the files of its room in one process, unless some files are asked for
 const asksForFiles = process.argv.slice(2).some((argument) => !argument.startsWith('-') && argument !== 'test/unit/**');
@@ -35,11 +39,7 @@ export default {
     ...rooms.flatMap((file) => filesOfRoom(basename(file, '.room.ts'))).map((file) => `!test/${file}`),
     ...(process.env.KILN_TESTS === 'all' ? [] : ['!test/**/*.long.test.ts']),
   ],
-  require: [
-    './test/support/runner/quick-imports.js',
-    './test/support/runner/fail-on-warning.ts',
-    './test/support/runner/no-programs.ts',
-  ],
+  require: ['./test/support/runner/fail-on-warning.ts', './test/support/runner/no-programs.ts'],
   // a guard against hanging: a test fails by itself when it waits for too long, and this ends the whole run
   timeout: '10m',
 };
