@@ -2,26 +2,35 @@ import dns from 'node:dns';
 import { once } from 'node:events';
 import { syncBuiltinESMExports } from 'node:module';
 import { createServer, isIP, type AddressInfo } from 'node:net';
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import { connectionOf, dial } from '../../../../src/protocols/outbound/dial.ts';
 import { OutboundGuard } from '../../../../src/protocols/outbound/guard.ts';
 import { PULLING } from '../../../support/pushing/outbound.ts';
 
-const plainLookup = dns.lookup;
+const plain = { lookup: dns.lookup, promised: dns.promises.lookup };
+
+type Lookup = () => Promise<{ address: string; family: number }[]>;
+
+/** Replaces how names are resolved until the test ends. */
+function replaceLookup(t: ExecutionContext, promised: Lookup, lookup: object = plain.lookup): void {
+  const replace = (one: object, other: object): void => {
+    Object.assign(dns.promises, { lookup: one });
+    Object.assign(dns, { lookup: other });
+    syncBuiltinESMExports();
+  };
+  replace(promised, lookup);
+  t.teardown(() => replace(plain.promised, plain.lookup));
+}
 
 /** Who owns the name answers these, one for each question, and the last of them for ever. */
-function answer(...answers: string[][]): { asked: number } {
+function answer(t: ExecutionContext, ...answers: string[][]): { asked: number } {
   const count = { asked: 0 };
   const lookup = async () =>
     (answers[Math.min(count.asked++, answers.length - 1)] as string[]).map((address) => ({ address, family: 4 }));
-  Object.assign(dns.promises, { lookup });
-  Object.assign(dns, {
-    lookup: (host: string, ...rest: [never, never]) => {
-      if (isIP(host) === 0) throw new Error('a name was resolved where it is not checked');
-      plainLookup(host, ...rest);
-    },
+  replaceLookup(t, lookup, (host: string, ...rest: [never, never]) => {
+    if (isIP(host) === 0) throw new Error('a name was resolved where it is not checked');
+    plain.lookup(host, ...rest);
   });
-  syncBuiltinESMExports();
   return count;
 }
 
@@ -47,7 +56,7 @@ async function listening(host: string): Promise<{ port: number; close: () => voi
 test.serial('a name that changes its mind is connected to where it was checked', async (t) => {
   const origin = await listening('127.0.0.3');
   t.teardown(origin.close);
-  const count = answer(['127.0.0.3'], ['169.254.169.254']);
+  const count = answer(t, ['127.0.0.3'], ['169.254.169.254']);
   const socket = await dial(guardOf(), 'rebinds.example', origin.port);
   t.teardown(() => socket.destroy());
   t.is(socket.remoteAddress, '127.0.0.3');
@@ -63,7 +72,7 @@ test.serial('a name that changes its mind is connected to where it was checked',
 test.serial('only the allowed ones of several addresses are tried, in turn', async (t) => {
   const origin = await listening('127.0.0.3');
   t.teardown(origin.close);
-  answer(['169.254.169.254', '127.0.0.2', '127.0.0.3']);
+  answer(t, ['169.254.169.254', '127.0.0.2', '127.0.0.3']);
   const socket = await dial(guardOf(), 'several.example', origin.port);
   t.teardown(() => socket.destroy());
   t.is(socket.remoteAddress, '127.0.0.3');
@@ -72,7 +81,7 @@ test.serial('only the allowed ones of several addresses are tried, in turn', asy
 test.serial('no connection is made to an address out of bounds', async (t) => {
   const own = await listening('127.0.0.1');
   t.teardown(own.close);
-  answer(['127.0.0.1']);
+  answer(t, ['127.0.0.1']);
   await t.throwsAsync(dial(guardOf(own.port), 'own.example', own.port), {
     message: /the port belongs to this server or its cluster/,
   });
@@ -86,12 +95,11 @@ test.serial('no connection is made to an address out of bounds', async (t) => {
 test.serial('a name that is slow to resolve is asked for once at a time', async (t) => {
   const waiting: (() => void)[] = [];
   let asked = 0;
-  const lookup = (): Promise<{ address: string; family: number }[]> => {
+  const lookup: Lookup = () => {
     asked += 1;
     return new Promise((resolve) => waiting.push(() => resolve([{ address: '192.0.2.1', family: 4 }])));
   };
-  Object.assign(dns.promises, { lookup });
-  syncBuiltinESMExports();
+  replaceLookup(t, lookup);
   const guard = guardOf();
   const answers = [guard.addresses('slow.example', 1935), guard.addresses('slow.example', 1936)];
   t.is(asked, 1);
