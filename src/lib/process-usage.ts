@@ -52,7 +52,7 @@ export function readProc(path: string): string | undefined {
   return unlessEnded(() => readFileSync(path, 'latin1').trim());
 }
 
-export function unlessEnded<T>(read: () => T): T | undefined {
+function unlessEnded<T>(read: () => T): T | undefined {
   try {
     return read();
   } catch (error) {

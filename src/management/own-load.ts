@@ -1,6 +1,5 @@
-import { readdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { cpuSecondsOf, readProc, unlessEnded } from '../lib/process-usage.ts';
+import { cpuSecondsOf, readProc } from '../lib/process-usage.ts';
 
 /** Measures the load of this node's processes: others on the machine are not counted. */
 export class LoadMeter {
@@ -37,11 +36,8 @@ function ownSeconds(): number {
 
 /** CPU seconds of child processes, media workers and encoders; none without /proc. */
 function childSeconds(): Map<string, number> {
-  // children are listed by the thread that started them
-  const threads = unlessEnded(() => readdirSync('/proc/self/task')) ?? [];
-  const pids = threads.flatMap(
-    (thread) => readProc(`/proc/self/task/${thread}/children`)?.split(' ').filter(Boolean) ?? [],
-  );
+  // children are listed by the thread that started them, which is the first one: it has the number of the process
+  const pids = readProc(`/proc/self/task/${process.pid}/children`)?.split(' ').filter(Boolean) ?? [];
   return new Map(
     pids.flatMap((pid) => {
       const seconds = cpuSecondsOf(pid);

@@ -2,8 +2,10 @@ import { constants, PerformanceObserver } from 'node:perf_hooks';
 import { Histogram } from '../../lib/histogram.ts';
 import { counter, histogram, type Family } from './family.ts';
 
-/** Period of the timer that measures the delay. */
+/** Period of looks at the delay. */
 const EVERY_MS = 20;
+/** A loop with less to do, as a share of its time, is looked at after so many periods: it was on time in those between. */
+const AT_REST = { utilization: 0.02, periods: 5 };
 const DELAY_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1];
 const PAUSE_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25];
 
@@ -19,16 +21,19 @@ export class EventLoop {
   readonly families: readonly Family[];
   readonly #delay = new Histogram(DELAY_SECONDS);
   readonly #pauses = new Map<string, Histogram>();
-  readonly #timer = setInterval(() => this.#look(), EVERY_MS).unref();
+  #timer = setTimeout(() => this.#look(), EVERY_MS).unref();
   readonly #observer = new PerformanceObserver((list) => list.getEntries().forEach((entry) => this.#paused(entry)));
   #lookedAt = performance.now();
+  #used = performance.eventLoopUtilization();
+  /** Until the next look. */
+  #periods = 1;
 
   constructor() {
     this.#observer.observe({ entryTypes: ['gc'] });
     this.families = [
       histogram(
         'kiln_event_loop_delay_seconds',
-        `By how much the event loop was late, looked at every ${EVERY_MS} ms: media waits as long.`,
+        `By how much the event loop was late, looked at every ${EVERY_MS} ms, and less often at rest: media waits as long.`,
         () => [[{}, this.#delay]],
       ),
       counter('kiln_event_loop_active_seconds_total', 'Time in which the event loop did something.', () => {
@@ -41,14 +46,20 @@ export class EventLoop {
   }
 
   close(): void {
-    clearInterval(this.#timer);
+    clearTimeout(this.#timer);
     this.#observer.disconnect();
   }
 
   #look(): void {
     const now = performance.now();
-    this.#delay.add(Math.max(0, now - this.#lookedAt - EVERY_MS) / 1000);
+    this.#delay.add(Math.max(0, now - this.#lookedAt - this.#periods * EVERY_MS) / 1000);
+    for (let between = 1; between < this.#periods; between++) this.#delay.add(0);
     this.#lookedAt = now;
+    const used = performance.eventLoopUtilization();
+    const { utilization } = performance.eventLoopUtilization(used, this.#used);
+    this.#used = used;
+    this.#periods = utilization < AT_REST.utilization ? AT_REST.periods : 1;
+    this.#timer = setTimeout(() => this.#look(), this.#periods * EVERY_MS).unref();
   }
 
   #paused(entry: { readonly duration: number }): void {
