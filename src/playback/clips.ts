@@ -29,10 +29,11 @@ export class Clips {
     this.#options = options;
   }
 
-  /** Finds the files that a clip plays. @throws playbackNothing, playbackUnknown, playbackTooMany */
-  async find(application: Application, stream: string, clip: Clip): Promise<RecordedFile[]> {
+  /** Finds the files that a clip plays. @param id of the only one that it may play @throws playbackNothing, playbackUnknown, playbackTooMany */
+  async find(application: Application, stream: string, clip: Clip, id?: string): Promise<RecordedFile[]> {
     const { files, isComplete } = await this.#options.files.find(application, stream, clip, MAX_FILES);
-    const played = playedOf(files, clip.start, clip.end);
+    const wanted = id === undefined ? files : files.filter((file) => file.id === id);
+    const played = playedOf(wanted, clip.start, clip.end);
     if (played.length === 0) throw kilnError(isComplete ? 'playbackNothing' : 'playbackUnknown');
     return played;
   }

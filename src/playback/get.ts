@@ -7,7 +7,7 @@ import type { ClipFile } from './clip/joined.ts';
 import { openFmp4Clip } from './clip/fmp4.ts';
 import { Mp4Clip } from './clip/mp4.ts';
 import type { Clips } from './clips.ts';
-import { readClip, readFormat, type Clip } from './query.ts';
+import { readClip, readFormat, readId, type Clip } from './query.ts';
 import { admit, queryOf, viewerOf, type PlaybackRequest, type Viewers } from './requests.ts';
 import { sendPieces } from './send-pieces.ts';
 import type { Slots } from './slots.ts';
@@ -34,11 +34,12 @@ export async function serveGet(services: GetServices, request: PlaybackRequest, 
   const query = queryOf(request);
   const clip = readClip(query, Date.now());
   const format = readFormat(query);
+  const id = readId(query);
   const viewer = viewerOf(request, exchange);
   const leave = services.slots.enter(viewer.client.realAddress);
   try {
     const { application, found, end } = await admit(services, viewer, exchange, (owner, stream) =>
-      open(services.clips, owner, stream, clip),
+      open(services.clips, owner, stream, clip, id),
     );
     const uncount = application.counters.viewer('playback');
     try {
@@ -52,7 +53,8 @@ export async function serveGet(services: GetServices, request: PlaybackRequest, 
       // the rest of what an exchange lacks is that of all frameworks
       const response = exchange.response as ServerResponse;
       const first = await begun(body);
-      response.writeHead(status, { ...exchange.headers, ...headers });
+      const named = query.has('download') && { 'content-disposition': attachment(viewer.stream, clip) };
+      response.writeHead(status, { ...exchange.headers, ...headers, ...named });
       if (first === undefined || request.method === 'HEAD') return void response.end();
       await sendPieces(response, first, signal, (bytes) => application.counters.sentTo('playback', bytes));
     } finally {
@@ -65,11 +67,24 @@ export async function serveGet(services: GetServices, request: PlaybackRequest, 
 }
 
 /** The files of a clip up to its first break. */
-async function open(clips: Clips, application: Application, stream: string, clip: Clip): Promise<ClipFile[]> {
+async function open(
+  clips: Clips,
+  application: Application,
+  stream: string,
+  clip: Clip,
+  id: string | undefined,
+): Promise<ClipFile[]> {
   const opened: ClipFile[] = [];
-  for (const file of unbroken(await clips.find(application, stream, clip)))
+  for (const file of unbroken(await clips.find(application, stream, clip, id)))
     opened.push(await clips.open(application, file));
   return opened;
+}
+
+/** Content-Disposition of a file that is saved (RFC 6266), by a name in the form of RFC 8187. */
+function attachment(stream: string, { start }: Clip): string {
+  const name = `${stream}_${new Date(start).toISOString().replaceAll(/[-:]/g, '')}.mp4`;
+  const encoded = encodeURIComponent(name).replaceAll(/['()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16)}`);
+  return `attachment; filename*=UTF-8''${encoded}`;
 }
 
 function ranged(clip: Mp4Clip, type: string, { headers: asked, method }: PlaybackRequest, signal: AbortSignal): Answer {

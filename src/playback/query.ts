@@ -1,5 +1,6 @@
 import { kilnError } from '../errors.ts';
 import { parseRfc3339 } from '../lib/rfc3339.ts';
+import { isId } from '../recording/finished/entry.ts';
 
 /** Characters of the query of a URL. */
 const MAX_QUERY = 4096;
@@ -49,6 +50,13 @@ export function readFormat(query: URLSearchParams): Format {
   const format = FORMATS.find((one) => one === given);
   if (format === undefined) throw invalid('format is neither fmp4 nor mp4');
   return format;
+}
+
+/** Reads which recorded file is meant, where it is not any of its time. @throws playbackQuery */
+export function readId(query: URLSearchParams): string | undefined {
+  const id = oneOf(query, 'id');
+  if (id !== undefined && !isId(id)) throw invalid('id is not that of a recorded file');
+  return id;
 }
 
 function checkLength(query: URLSearchParams): void {

@@ -14,9 +14,9 @@ const NOON = new Date(2026, 2, 5, 12).getTime();
 const DAY = '2026-03-05';
 const ROWS = 'tbody tr';
 
-async function open(t: ExecutionContext, width = 1280) {
+async function open(t: ExecutionContext, width = 1280, more: Parameters<typeof openConsole>[2] = {}) {
   const node = openFinished(t);
-  const { page, errors } = await openConsole(t, browser, { width, recordings: openRecordings(node.folder) });
+  const { page, errors } = await openConsole(t, browser, { width, recordings: openRecordings(node.folder), ...more });
   const finish = (time: number, more: Parameters<typeof node.finish>[1] = {}) =>
     node.finish(time, { vhost: 'default', app: 'app', ...more });
   await signIn(page);
@@ -140,4 +140,40 @@ test('the recorded files fit a telephone', async (t) => {
   await page.locator('.day-bar').waitFor();
   t.true(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'));
   t.deepEqual(errors, []);
+});
+
+test('MP4 files of an application with Playback are played and saved at the address of a node', async (t) => {
+  const { page, errors, index, finish, show } = await open(t, 1280, { publishers: { playback: {} } });
+  const names = { vhost: 'default', app: 'app' };
+  const mp4 = await finish(NOON, { stream: 'a b', pathBelow: 'a.mp4', recordTime: 1500 });
+  const stored = await finish(NOON + 1000, { pathBelow: 'stored.mp4' });
+  await index.note(names, stored, { state: 'uploaded', bucket: 'b', key: 'k', url: 'http://s3/b/k' }, false);
+  const lost = await finish(NOON + 2000, { pathBelow: 'lost.mp4' });
+  await index.note(names, lost, { state: 'failed' }, false);
+  await finish(NOON + 3000, { pathBelow: 'other.webm' });
+  await show();
+  const linksOf = (file: string) =>
+    page
+      .locator(ROWS, { hasText: file })
+      .getByRole('link')
+      .evaluateAll((all) => (all as unknown as { href: string }[]).map(({ href }) => href));
+  await page.getByRole('link', { name: 'Play a.mp4' }).waitFor();
+  const query = new URLSearchParams({ start: new Date(NOON).toISOString(), duration: '3', format: 'mp4', id: mp4 });
+  const url = `http://kiln.example:3333/app/a%20b/get?${query}`;
+  t.deepEqual(await linksOf('a.mp4'), [url, `${url}&download`]);
+  t.is((await linksOf('stored.mp4')).length, 2);
+  t.deepEqual(await linksOf('lost.mp4'), []);
+  t.deepEqual(await linksOf('other.webm'), []);
+  t.deepEqual(errors, []);
+});
+
+test('files of an application without Playback, or of a node without its ports, have no links', async (t) => {
+  const without = await open(t);
+  const noPorts = { publishers: { playback: {} }, addresses: { llhls: [], hls: [] } };
+  for (const { page, finish, show } of [without, await open(t, 1280, noPorts)]) {
+    await finish(NOON, { pathBelow: 'a.mp4' });
+    await show();
+    await page.locator(ROWS, { hasText: 'a.mp4' }).waitFor();
+    t.is(await page.locator(ROWS).getByRole('link').count(), 0);
+  }
 });

@@ -174,6 +174,7 @@ export interface RecordedFile {
   readonly duration: number;
   /** Bytes. */
   readonly size: number;
+  readonly container: string;
   readonly isLocal: boolean;
   readonly upload?: { readonly state: 'waiting' | 'uploaded' | 'failed' };
 }

@@ -46,16 +46,21 @@ interface ConsoleOptions {
   readonly colorScheme?: 'light' | 'dark';
   readonly width?: number;
   readonly recordings?: Recordings;
+  /** Publishers of the application besides its own. */
+  readonly publishers?: object;
+  /** Addresses of the node besides its own. */
+  readonly addresses?: object;
 }
 
 /** A node with one stream of two outputs, whose channels and pushes go nowhere, and the console of its API. */
 export async function openConsole(
   t: ExecutionContext,
   browser: Browser,
-  { colorScheme = 'light', width = 390, recordings }: ConsoleOptions = {},
+  { colorScheme = 'light', width = 390, recordings, publishers, addresses }: ConsoleOptions = {},
 ) {
   const registry = new Registry();
-  createVhost(registry, { name: 'default', host: { names: ['*'] }, applications: [APPLICATION] });
+  const applications = [{ ...APPLICATION, publishers: { ...APPLICATION.publishers, ...publishers } }];
+  createVhost(registry, { name: 'default', host: { names: ['*'] }, applications });
   const application = registry.vhost('default').application('app');
   const input = application.publish('live', RTMP, { replace: false, maxConnections: 0 });
   input.setTracks([VIDEO, AUDIO]);
@@ -66,7 +71,11 @@ export async function openConsole(
   for (let frame = 0; frame <= 75; frame++) input.write(video(frame / 25, frame % 25 === 0));
   const folder = await mkdtemp(join(tmpdir(), 'kiln-test-'));
   const options = await apiOptions({}, registry, undefined, folder);
-  options.cluster.describe({ load: 0.25, full: false, info: { addresses: ADDRESSES, version: '1.2.3' } });
+  options.cluster.describe({
+    load: 0.25,
+    full: false,
+    info: { addresses: { ...ADDRESSES, ...addresses }, version: '1.2.3' },
+  });
   const node = channelNode(options.cluster, '/nowhere', registry);
   // on a busy machine its routes take long to be made
   const app = fastify({ pluginTimeout: 0 });

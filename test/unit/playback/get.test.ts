@@ -125,6 +125,8 @@ test('a malformed query of a clip is refused with JSON', async (t) => {
     '',
     AT.replace('duration=2', 'duration=NaN'),
     `${AT}&format=webm`,
+    `${AT}&id=1`,
+    `${AT}&id=${'0'.repeat(50)}&id=1`,
     `${AT}&${AT}`,
     'start=9999-01-01T00:00:00Z&duration=1',
     'start=2026-03-05T12:00:00Z&duration=1000000000',
@@ -135,6 +137,34 @@ test('a malformed query of a clip is refused with JSON', async (t) => {
     t.is(answer.headers['content-type'], 'application/json;charset=UTF-8');
     t.regex(answer.json<{ message: string }>().message, /^\[HTTP\] Invalid query: .* \(400\)$/);
   }
+});
+
+test('a clip plays one recorded file of several, and goes on with no other', async (t) => {
+  const { get, recordMp4 } = await openPlayback(t);
+  const ids = [await recordMp4(0, 5), await recordMp4(1, 3, { id: 'other' }), await recordMp4(5, 5)];
+  const framesOf = async (id: string | undefined, seconds: number, duration: number) => {
+    const start = new Date(Date.UTC(2026, 2, 5, 12, 0, seconds)).toISOString();
+    const answer = await get(`/app/stream/get?start=${start}&duration=${duration}&format=mp4${id ? `&id=${id}` : ''}`);
+    return answer.statusCode === 200 ? videoIn(answer.rawPayload).frames : answer.statusCode;
+  };
+  t.is(await framesOf(undefined, 0, 10), 300);
+  t.is(await framesOf(ids[0], 0, 10), 150);
+  t.is(await framesOf(ids[1], 1, 4), 90);
+  t.is(await framesOf(ids[2], 0, 10), 150);
+  t.is(await framesOf(ids[1], 6, 1), 404);
+  t.is(await framesOf(ids[0]?.replace('T12', 'T13'), 0, 10), 404);
+});
+
+test('a clip that is saved has a name', async (t) => {
+  const { get, recordMp4 } = await openPlayback(t);
+  await recordMp4(0, 5);
+  const name = async (url: string) => (await get(url)).headers['content-disposition'];
+  t.is(await name(MP4), undefined);
+  t.is(await name(`${MP4}&download`), `attachment; filename*=UTF-8''stream_20260305T120001.500Z.mp4`);
+  t.is((await get(`${MP4}&download`)).statusCode, 200);
+  await recordMp4(10, 5, { stream: `a"'(ä)` });
+  const odd = `/app/${encodeURIComponent(`a"'(ä)`)}/get?start=2026-03-05T12:00:10Z&duration=1&download`;
+  t.is(await name(odd), `attachment; filename*=UTF-8''a%22%27%28%C3%A4%29_20260305T120010.000Z.mp4`);
 });
 
 test('a file that was cut off or is no MP4 is an error, and stays', async (t) => {

@@ -3,6 +3,7 @@ import { appPath } from './api.js';
 import { DayBars, dayOf, dayText } from './day-bars.js';
 import { clock } from './events.js';
 import { changeButton, Choice, heading, Table } from './parts.js';
+import { PlayAddresses, RecordedLinks } from './recorded-links.js';
 import { bytes } from './tasks.js';
 
 /** @import { RecordedFile, RecordedPage } from '../answers.ts' */
@@ -37,6 +38,7 @@ const pathOf = ({ type, path }) => (type === 'dump' ? `HLS dump: ${path}` : path
 class RecordedFiles {
   #api;
   #applications = new Choice('application', 'Application');
+  #addresses = new PlayAddresses();
   /** @type {AppName[]} */
   #found = [];
   #day = element('input', { type: 'date', id: 'day', value: dayText(new Date()) });
@@ -99,7 +101,10 @@ class RecordedFiles {
     this.#applications.show(this.#found.map(named));
     const path = this.#path();
     const cursor = this.#cursors.at(-1) ?? '';
-    const page = path === undefined ? { recordings: [] } : await this.#page(path, cursor);
+    const [page] = await Promise.all([
+      path === undefined ? { recordings: [] } : this.#page(path, cursor),
+      this.#addresses.refresh(this.#api, this.#application()),
+    ]);
     // the user has asked for something else since
     if (path !== this.#path() || cursor !== this.#cursors.at(-1)) return;
     if (page.recordings.length === 0 && this.#cursors.length > 1) {
@@ -110,9 +115,14 @@ class RecordedFiles {
     if (path !== undefined) await this.#draw(path, page);
   }
 
+  /** The chosen one; undefined while there is none. */
+  #application() {
+    return this.#found.find((one) => named(one) === this.#applications.chosen);
+  }
+
   /** Path and filters of the list; undefined while there is no application. */
   #path() {
-    const application = this.#found.find((one) => named(one) === this.#applications.chosen);
+    const application = this.#application();
     if (application === undefined) return undefined;
     const query = new URLSearchParams();
     const [stream, recordId, day] = [this.#stream.value.trim(), this.#recordId.value.trim(), dayOf(this.#day.value)];
@@ -236,6 +246,7 @@ class RecordedFiles {
         },
         { title: 'Size', numeric: true, value: ({ size }) => bytes(size), sort: ({ size }) => size },
         { title: 'Delivery', value: delivery, sort: delivery },
+        { title: 'Play', width: 'short', cell: () => new RecordedLinks(this.#addresses) },
         { title: '', cell: remove },
         { title: 'Recording', value: ({ recordId }) => recordId, sort: ({ recordId }) => recordId },
         { title: 'File', width: 'wide', value: pathOf, sort: pathOf },
