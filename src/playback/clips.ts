@@ -4,7 +4,7 @@ import { BoundedMap } from '../lib/bounded-map.ts';
 import type { RecordedMp4 } from './clip/recording.ts';
 import { openMp4 } from './clip/recording.ts';
 import type { ClipFile } from './clip/joined.ts';
-import type { FileReads } from './file-reads.ts';
+import type { FilePart, FileReads } from './file-reads.ts';
 import type { Clip } from './query.ts';
 import type { RecordedFile, RecordedFiles } from './recorded-files.ts';
 import { playedOf } from './spans.ts';
@@ -22,7 +22,9 @@ export interface ClipsOptions {
 /** Finds and opens the recordings of clips. */
 export class Clips {
   readonly #options: ClipsOptions;
-  /** By id and node. */
+  /** Parts of files, by id and node. */
+  readonly #parts = new BoundedMap<string, readonly FilePart[]>(MAX_FILES);
+  /** By id, node and part. */
   readonly #open = new BoundedMap<string, Promise<RecordedMp4>>(MAX_OPEN);
 
   constructor(options: ClipsOptions) {
@@ -38,17 +40,61 @@ export class Clips {
     return played;
   }
 
-  /** Opens a file for a clip. @throws ClipError, SourceError */
-  async open({ vhost, name: app }: Application, file: RecordedFile): Promise<ClipFile> {
-    const { id, startTime, node } = file;
-    const key = node === undefined ? id : `${id} ${node.id} ${node.incarnation}`;
+  /**
+   * Opens a file for a clip: what it has of the clip's time, in parts where its formats change.
+   * @throws ClipError, SourceError; playbackBusy; the reason of the signal
+   */
+  async open(application: Application, file: RecordedFile, clip: Clip, signal: AbortSignal): Promise<ClipFile[]> {
+    const parts = await this.#partsOf(application, file, signal);
+    const opened: ClipFile[] = [];
+    for (const [part, { begin }] of parts.entries()) {
+      const next = parts[part + 1];
+      const isBefore = next !== undefined && file.startTime + next.begin * 1000 <= clip.start;
+      if (isBefore || (part > 0 && file.startTime + begin * 1000 >= clip.end)) continue;
+      opened.push(await this.#openPart(file, part, parts[part] as FilePart));
+    }
+    return opened;
+  }
+
+  /** Opens a part of a file again, by its id. @throws fileNotFound; as `open` */
+  async reopen(application: Application, file: RecordedFile, id: string, signal: AbortSignal): Promise<ClipFile> {
+    const parts = await this.#partsOf(application, file, signal);
+    const part = parts.findIndex((_, number) => idOf(file, number) === id);
+    if (part < 0) throw kilnError('fileNotFound');
+    return await this.#openPart(file, part, parts[part] as FilePart);
+  }
+
+  async #partsOf(
+    { vhost, name: app }: Application,
+    file: RecordedFile,
+    signal: AbortSignal,
+  ): Promise<readonly FilePart[]> {
+    const key = keyOf(file);
+    const known = this.#parts.get(key);
+    if (known !== undefined) return known;
+    const parts = await this.#options.reads.parts({ vhost: vhost.name, app }, file, signal);
+    this.#parts.set(key, parts);
+    return parts;
+  }
+
+  async #openPart(file: RecordedFile, part: number, { begin, source }: FilePart): Promise<ClipFile> {
+    const key = `${keyOf(file)} ${part}`;
     let opening = this.#open.get(key);
     if (opening === undefined) {
-      opening = openMp4(this.#options.reads.source({ vhost: vhost.name, app }, file));
+      opening = openMp4(source);
       this.#open.set(key, opening);
       // those that wait for it learn why
       opening.catch(() => this.#open.delete(key));
     }
-    return { recording: await opening, id, startTime };
+    return { recording: await opening, id: idOf(file, part), startTime: file.startTime + begin * 1000 };
   }
+}
+
+function keyOf({ id, node }: RecordedFile): string {
+  return node === undefined ? id : `${id} ${node.id} ${node.incarnation}`;
+}
+
+/** Id of a part, the same on all nodes. */
+function idOf({ id }: RecordedFile, part: number): string {
+  return part === 0 ? id : `${id}-${part}`;
 }

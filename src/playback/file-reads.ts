@@ -1,6 +1,7 @@
-import Type from 'typebox';
+import Type, { type Static } from 'typebox';
 import type { NodeIdentity } from '#cluster';
 import { KilnError, kilnError } from '../errors.ts';
+import { unlessAborted } from '../lib/unless-aborted.ts';
 import { definePeerCall } from '../peers/peer-call.ts';
 import type { PeerCalls } from '../peers/peer-calls.ts';
 import type { StoredFiles } from '../recording/delivery/stored-files.ts';
@@ -8,8 +9,11 @@ import { storedOf } from '../recording/finished/entry.ts';
 import type { ApplicationNames } from '../recording/finished/recorded-index.ts';
 import type { Recordings } from '../recording/finished/recordings.ts';
 import { LocalFile, SourceError, type ByteSource } from './byte-source.ts';
-import { isPlayable, type RecordedFile } from './recorded-files.ts';
+import { ClipError } from './clip/error.ts';
+import { hasParts, isPlayable, type RecordedFile } from './recorded-files.ts';
 import { StoredReads } from './stored-reads.ts';
+import { TsIndexes } from './ts/indexes.ts';
+import { TsPartSource } from './ts/part.ts';
 
 /** Bytes of one answer of another node. */
 const MAX_PIECE = 256 * 1024;
@@ -19,6 +23,9 @@ const TIMEOUT_MS = 5000;
 /** Files that are open because they were read a moment ago. */
 const MAX_OPEN = 256;
 const IDLE_MS = 10_000;
+/** Milliseconds after which another node gets the answer that a file is still being read for an index; and for how long that goes on without its next call. */
+const ANSWER_MS = 2000;
+const LINGER_MS = 10_000;
 
 /** Reads bytes of a file that a node has. */
 const BYTES = definePeerCall(
@@ -29,12 +36,37 @@ const BYTES = definePeerCall(
     id: Type.String(),
     offset: Type.Integer({ minimum: 0 }),
     length: Type.Integer({ minimum: 0, maximum: MAX_PIECE }),
+    /** Number of a part of the file, whose bytes these are. */
+    part: Type.Optional(Type.Integer({ minimum: 0 })),
   }),
   Type.Null(),
 );
 
+const Part = Type.Object({
+  /** Seconds from the first frame of the file to that of the part. */
+  begin: Type.Number(),
+  /** Bytes of the part as an MP4 file. */
+  size: Type.Number(),
+});
+type Part = Static<typeof Part>;
+
+/** Lists the parts of a file that a node has; none yet while it is read for an index. */
+const PARTS = definePeerCall(
+  'playback/parts',
+  Type.Object({ vhost: Type.String(), app: Type.String(), id: Type.String() }),
+  Type.Object({ parts: Type.Optional(Type.Array(Part)) }),
+);
+
+/** A recording, or a part of it, that is read as an MP4 file. */
+export interface FilePart {
+  readonly begin: number;
+  readonly source: ByteSource;
+}
+
 interface OpenFile {
   readonly file: Promise<ByteSource>;
+  /** The parts of the file, once they are known. */
+  parts?: readonly (Part & { readonly source: ByteSource })[];
   reads: number;
   timer: NodeJS.Timeout | undefined;
 }
@@ -54,29 +86,50 @@ export class FileReads {
   /** By the id of the recording, which no two applications have. */
   readonly #open = new Map<string, OpenFile>();
   readonly #stored: StoredReads;
+  readonly #indexes = new TsIndexes();
   #readsForOthers = 0;
 
   constructor(options: FileReadsOptions) {
     this.#options = options;
     this.#stored = new StoredReads(options.stored);
-    options.calls.answerBytes(BYTES, async ({ vhost, app, id, offset, length }) => {
-      const bytes = await this.#forOther(() => this.#read({ vhost, app }, id, offset, length));
+    const { calls } = options;
+    calls.answerBytes(BYTES, async ({ vhost, app, id, part, offset, length }) => {
+      const place = { id, part, offset, length };
+      const signal = part === undefined ? undefined : AbortSignal.timeout(LINGER_MS);
+      const bytes = await this.#forOther(() => this.#read({ vhost, app }, place, signal));
       return { answer: null, bytes };
+    });
+    calls.answer(PARTS, async ({ vhost, app, id }) => {
+      const finding = this.#parts({ vhost, app }, id, AbortSignal.timeout(LINGER_MS)).catch(shownFailure);
+      const parts = await unlessAborted(finding, AbortSignal.timeout(ANSWER_MS));
+      return parts === undefined ? {} : { parts: parts.map(({ begin, size }) => ({ begin, size })) };
     });
   }
 
-  /** The bytes of a recording. Its file is opened when they are read. */
-  source({ vhost, app }: ApplicationNames, { id, size, node, stored }: RecordedFile): ByteSource {
+  /** The bytes of a recording, or of a part of it. Its file is opened when they are read. */
+  source({ vhost, app }: ApplicationNames, { id, size, node, stored }: RecordedFile, part?: number): ByteSource {
     const names = { vhost, app };
     if (node !== undefined && stored !== undefined && this.#options.stored.reaches(names, stored))
       return this.#stored.source(names, id, stored);
     return {
       size,
-      read: (offset, length, signal) =>
-        node === undefined
-          ? this.#read(names, id, offset, length, signal)
-          : this.#readThere(node, names, id, offset, length, signal),
+      read: (offset, length, signal) => {
+        const place = { id, part, offset, length };
+        return node === undefined ? this.#read(names, place, signal) : this.#readThere(node, names, place, signal);
+      },
     };
+  }
+
+  /**
+   * Finds the parts of a recording: the file itself if it is an MP4 file.
+   * @throws ClipError, SourceError; playbackBusy; the reason of the signal
+   */
+  async parts(names: ApplicationNames, file: RecordedFile, signal?: AbortSignal): Promise<readonly FilePart[]> {
+    if (!hasParts(file)) return [{ begin: 0, source: this.source(names, file) }];
+    const { id, node } = file;
+    const parts =
+      node === undefined ? await this.#parts(names, id, signal) : await this.#partsThere(node, names, id, signal);
+    return parts.map(({ begin, size }, part) => ({ begin, source: this.source(names, { ...file, size }, part) }));
   }
 
   /** Idempotent. */
@@ -85,18 +138,37 @@ export class FileReads {
     await Promise.all([...this.#open.keys()].map((id) => this.#close(id)));
   }
 
-  async #read(
-    names: ApplicationNames,
-    id: string,
-    offset: number,
-    length: number,
-    signal?: AbortSignal,
-  ): Promise<Buffer> {
+  #read(names: ApplicationNames, place: Place, signal?: AbortSignal): Promise<Buffer> {
+    const { id, part, offset, length } = place;
+    return this.#use(names, id, async (open) => {
+      if (part === undefined) return await (await open.file).read(offset, length, signal);
+      const found = (await this.#partsOf(id, open, signal))[part];
+      if (found === undefined) throw new SourceError(`it has no part ${part}: ${id}`);
+      return await found.source.read(offset, length, signal);
+    });
+  }
+
+  #parts(names: ApplicationNames, id: string, signal?: AbortSignal) {
+    return this.#use(names, id, (open) => this.#partsOf(id, open, signal));
+  }
+
+  async #partsOf(id: string, open: OpenFile, signal?: AbortSignal) {
+    if (open.parts !== undefined) return open.parts;
+    const file = await open.file;
+    const parts = await this.#indexes.find(id, file, signal);
+    open.parts ??= parts.map((part) => {
+      const source = new TsPartSource(file, part);
+      return { begin: part.begin, size: source.size, source };
+    });
+    return open.parts;
+  }
+
+  async #use<T>(names: ApplicationNames, id: string, work: (open: OpenFile) => Promise<T>): Promise<T> {
     const open = this.#open.get(id) ?? this.#add(names, id);
     open.reads++;
     clearTimeout(open.timer);
     try {
-      return await (await open.file).read(offset, length, signal);
+      return await work(open);
     } finally {
       open.reads--;
       if (open.reads === 0 && this.#open.get(id) === open)
@@ -139,9 +211,7 @@ export class FileReads {
     if (this.#readsForOthers >= MAX_READS) throw kilnError('playbackBusy', MAX_READS);
     this.#readsForOthers++;
     try {
-      return await read();
-    } catch (error) {
-      throw error instanceof SourceError ? kilnError('playbackFailed', error.message) : error;
+      return await read().catch(shownFailure);
     } finally {
       this.#readsForOthers--;
     }
@@ -150,15 +220,14 @@ export class FileReads {
   async #readThere(
     node: NodeIdentity,
     names: ApplicationNames,
-    id: string,
-    offset: number,
-    length: number,
+    { id, part, offset, length }: Place,
     signal?: AbortSignal,
   ): Promise<Buffer> {
     const pieces: Buffer[] = [];
     for (let done = 0; done < length;) {
       signal?.throwIfAborted();
-      const asked = { ...names, id, offset: offset + done, length: Math.min(MAX_PIECE, length - done) };
+      const place = { id, offset: offset + done, length: Math.min(MAX_PIECE, length - done) };
+      const asked = { ...names, ...place, ...(part !== undefined && { part }) };
       const { bytes } = await this.#options.calls.callForBytes(node, BYTES, asked, TIMEOUT_MS).catch(unread);
       if (bytes.length !== asked.length) throw new SourceError(`node ${node.id} has sent ${bytes.length} bytes of it`);
       pieces.push(bytes);
@@ -167,6 +236,33 @@ export class FileReads {
     signal?.throwIfAborted();
     return pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces);
   }
+
+  async #partsThere(
+    node: NodeIdentity,
+    names: ApplicationNames,
+    id: string,
+    signal?: AbortSignal,
+  ): Promise<readonly Part[]> {
+    for (;;) {
+      signal?.throwIfAborted();
+      const asked = { vhost: names.vhost, app: names.app, id };
+      const { parts } = await this.#options.calls.call(node, PARTS, asked, TIMEOUT_MS).catch(unread);
+      if (parts !== undefined) return parts;
+    }
+  }
+}
+
+/** Bytes of a recording, or of a part of it. */
+interface Place {
+  readonly id: string;
+  readonly part?: number | undefined;
+  readonly offset: number;
+  readonly length: number;
+}
+
+/** Throws what another node learns of a failure. @throws playbackFailed, or what it was */
+function shownFailure(error: unknown): never {
+  throw error instanceof SourceError || error instanceof ClipError ? kilnError('playbackFailed', error.message) : error;
 }
 
 /** @throws SourceError; playbackBusy */

@@ -39,7 +39,7 @@ export async function serveGet(services: GetServices, request: PlaybackRequest, 
   const leave = services.slots.enter(viewer.client.realAddress);
   try {
     const { application, found, end } = await admit(services, viewer, exchange, (owner, stream) =>
-      open(services.clips, owner, stream, clip, id),
+      open(services.clips, owner, stream, clip, id, viewer.signal),
     );
     const uncount = application.counters.viewer('playback');
     try {
@@ -73,10 +73,11 @@ async function open(
   stream: string,
   clip: Clip,
   id: string | undefined,
+  signal: AbortSignal,
 ): Promise<ClipFile[]> {
   const opened: ClipFile[] = [];
   for (const file of unbroken(await clips.find(application, stream, clip, id)))
-    opened.push(await clips.open(application, file));
+    opened.push(...(await clips.open(application, file, clip, signal)));
   return opened;
 }
 

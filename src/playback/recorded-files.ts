@@ -12,8 +12,12 @@ import type { Recordings } from '../recording/finished/recordings.ts';
 import { RecordedTrack } from '../recording/journal.ts';
 import type { Span } from './query.ts';
 
-/** Container whose files are played. */
-const CONTAINER = 'MP4';
+const MP4 = 'MP4';
+const MPEG_TS = 'MPEG-TS';
+/** Containers whose files are played. */
+const CONTAINERS = [MP4, MPEG_TS];
+/** Codecs that MP4 carries, of those that MPEG-TS does. */
+const CARRIED: ReadonlySet<string> = new Set(['H264', 'H265', 'AAC', 'MP3', 'OPUS']);
 const PAGE = 500;
 
 const PlayableFile = Type.Object({
@@ -28,6 +32,8 @@ const PlayableFile = Type.Object({
   tracks: Type.Optional(Type.Array(RecordedTrack)),
   /** Set where it is in a bucket alone. */
   stored: Type.Optional(StoredFile),
+  /** Absent: MP4. */
+  container: Type.Optional(Type.String()),
 });
 
 /** Lists the files of an output stream that a node can play. */
@@ -38,6 +44,8 @@ const FILES = definePeerCall(
     start: Type.Optional(Type.Number()),
     end: Type.Optional(Type.Number()),
     cursor: Type.Optional(Type.String()),
+    /** Containers that the asking node plays. Absent, as of older ones: MP4. */
+    containers: Type.Optional(Type.Array(Type.String())),
   }),
   Type.Object({ files: Type.Array(PlayableFile), cursor: Type.Optional(Type.String()) }),
 );
@@ -65,7 +73,10 @@ export class RecordedFiles {
 
   constructor(options: RecordedFilesOptions) {
     this.#options = options;
-    options.calls.answer(FILES, ({ vhost, app, ...asked }) => this.#own({ vhost, app }, asked));
+    options.calls.answer(FILES, async ({ vhost, app, containers = [MP4], ...asked }) => {
+      const { files, ...rest } = await this.#own({ vhost, app }, asked);
+      return { files: files.filter(({ container = MP4 }) => containers.includes(container)), ...rest };
+    });
   }
 
   /**
@@ -93,7 +104,7 @@ export class RecordedFiles {
       }
     };
     const ofOther = (node: NodeIdentity) => async (cursor: string | undefined) => {
-      const asked = { ...names, stream, ...span, ...(cursor !== undefined && { cursor }) };
+      const asked = { ...names, stream, ...span, containers: CONTAINERS, ...(cursor !== undefined && { cursor }) };
       const { answer, error } = (await others?.askOne(node, FILES, asked)) ?? {};
       this.#note(node, answer === undefined ? (error?.message ?? 'no answer') : undefined);
       return answer;
@@ -113,12 +124,13 @@ export class RecordedFiles {
     const { recorded, cursor } = await this.#options.recordings.page(application, { ...query, limit: PAGE });
     const { start = -Infinity } = query;
     const files = recorded.filter(isPlayable).map(({ id, entry }) => {
-      const { id: recordId, startTime, recordTime, size, tracks } = entry;
+      const { id: recordId, startTime, recordTime, size, tracks, container } = entry;
       const stored = storedOf(entry);
       return {
         ...{ id, recordId, startTime, recordTime, size },
         ...(tracks !== undefined && { tracks }),
         ...(stored !== undefined && { stored }),
+        ...(container !== MP4 && { container }),
       };
     });
     return {
@@ -136,8 +148,24 @@ export class RecordedFiles {
   }
 }
 
-/** Dumps and other containers cannot be played, nor can files that are nowhere. */
+/**
+ * Dumps, other containers and codecs that MP4 does not carry cannot be played, nor can files that are nowhere, or MPEG-TS in a bucket alone: all of
+ * it would be read for its index.
+ */
 export function isPlayable({ entry }: Recorded): boolean {
-  const { container, dump, isLocal, recordTime } = entry;
-  return container === CONTAINER && dump === undefined && recordTime > 0 && (isLocal || storedOf(entry) !== undefined);
+  const { container, dump, isLocal, recordTime, tracks } = entry;
+  if (!CONTAINERS.includes(container) || dump !== undefined || recordTime <= 0) return false;
+  if (container === MP4) return isLocal || storedOf(entry) !== undefined;
+  return isLocal && (tracks === undefined || isCarried(tracks));
+}
+
+/** Whether a file is played in parts, each with an index of its own. */
+export function hasParts({ container }: { readonly container?: string | undefined }): boolean {
+  return container === MPEG_TS;
+}
+
+/** Whether MP4 carries what is seen of a file, or else what is heard of it. */
+function isCarried(tracks: readonly RecordedTrack[]): boolean {
+  const leading = tracks.some(({ type }) => type === 'video') ? 'video' : 'audio';
+  return tracks.some(({ type, codec }) => type === leading && CARRIED.has(codec));
 }

@@ -26,12 +26,12 @@ interface Span {
   readonly url: string;
 }
 
-/** Records some seconds of a stream that a node gets. */
-async function record(node: Kiln, id: string): Promise<void> {
+/** Records some seconds of a stream that a node gets. @param extension of the file */
+async function record(node: Kiln, id: string, extension: string): Promise<void> {
   const client = await RtmpClient.publish('s', { port: node.ports.rtmp, app: 'app' });
   const { config, frames } = h264();
   client.metadata({ videocodecid: 7, width: 640, height: 360 });
-  const spec = { id, stream: { name: 's' }, filePath: `${id}.mp4`, infoPath: `${id}.xml` };
+  const spec = { id, stream: { name: 's' }, filePath: `${id}.${extension}`, infoPath: `${id}.xml` };
   const started = await node.api(`${APP}:startRecord`, 'POST', spec);
   if (started.status !== 200) throw new Error(`status ${started.status}`);
   client.video(config, 0);
@@ -68,11 +68,11 @@ async function bytesOf(url: string, headers: Record<string, string> = {}): Promi
 
 test.serial('any node plays the recordings of all nodes, to the same bytes', async (t) => {
   const [a, b, c] = nodes();
-  await record(a, 'one');
+  await record(a, 'one', 'mp4');
   const [only] = (await spansOf(a, 1)) as [Span];
   const end = Date.parse(only.start) + only.duration * 1000;
   await until('what follows is apart', () => Date.now() > end + 2500);
-  await record(b, 'two');
+  await record(b, 'two', 'ts');
   const spans = await spansOf(c, 2);
   const shown = (list: readonly Span[]) => list.map(({ start, duration }) => [start, duration]);
   for (const node of [a, b]) t.deepEqual(shown(await spansOf(node, 2)), shown(spans));

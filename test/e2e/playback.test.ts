@@ -42,67 +42,108 @@ interface Span {
   readonly start: string;
 }
 
-/** Time of the first frame, in milliseconds since the epoch. */
-let begun = 0;
+/** Streams, and the extensions of their recordings. */
+const STREAMS = { s: 'mp4', t: 'ts' } as const;
+type Stream = keyof typeof STREAMS;
+const NAMES = Object.keys(STREAMS) as Stream[];
+
+/** Time of the first frame of each stream, in milliseconds since the epoch. */
+const begun = new Map<string, number>();
 
 test.before(async () => {
-  const record = { id: 'r', stream: { name: 's' }, interval: 10_000, filePath: '${Sequence}.mp4', infoPath: 'r.xml' };
-  const { status } = await kiln.api(`${APP}:startRecord`, 'POST', record);
-  if (status !== 200) throw new Error(`status ${status}`);
-  const publisher = new Program('ffmpeg', [
-    ...['-nostdin', '-v', 'error', '-re', '-i', source, '-c', 'copy', '-f', 'flv', kiln.rtmpUrl('s')],
-  ]);
-  await publisher.exited();
-  // a busy machine may date files late, so that the time that is listed is shorter, or has breaks
-  await until('all is recorded', async () => {
-    const { body } = await kiln.api<{ recordings: { duration: number }[] }>(`${APP}/recordings`);
-    return body.response.recordings.reduce((sum, { duration }) => sum + duration, 0) > SECONDS - 1;
-  });
-  const [span] = (await (await fetch(kiln.httpUrl('/app/s/list'))).json()) as [Span];
-  begun = Date.parse(span.start);
+  for (const [name, extension] of Object.entries(STREAMS)) {
+    const paths = { filePath: `${name}\${Sequence}.${extension}`, infoPath: `${name}.xml` };
+    const record = { id: name, stream: { name }, interval: 10_000, ...paths };
+    const { status } = await kiln.api(`${APP}:startRecord`, 'POST', record);
+    if (status !== 200) throw new Error(`status ${status}`);
+  }
+  const publishers = NAMES.map(
+    (name) =>
+      new Program('ffmpeg', [
+        ...['-nostdin', '-v', 'error', '-re', '-i', source, '-c', 'copy', '-f', 'flv', kiln.rtmpUrl(name)],
+      ]),
+  );
+  for (const publisher of publishers) await publisher.exited();
+  for (const name of NAMES) {
+    // a busy machine may date files late, so that the time that is listed is shorter, or has breaks
+    await until(`all of ${name} is recorded`, async () => {
+      const { body } = await kiln.api<{ recordings: { duration: number }[] }>(`${APP}/recordings?stream=${name}`);
+      return body.response.recordings.reduce((sum, { duration }) => sum + duration, 0) > SECONDS - 1;
+    });
+    const [span] = (await (await fetch(kiln.httpUrl(`/app/${name}/list`))).json()) as [Span];
+    begun.set(name, Date.parse(span.start));
+  }
 });
 
-const query = (second: number, duration: number): string =>
-  `start=${new Date(begun + second * 1000).toISOString()}&duration=${duration}`;
-const clip = (second: number, duration: number, format: string): string =>
-  kiln.httpUrl(`/app/s/get?${query(second, duration)}&format=${format}`);
+const query = (second: number, duration: number, stream: Stream = 's'): string =>
+  `start=${new Date((begun.get(stream) ?? 0) + second * 1000).toISOString()}&duration=${duration}`;
+const clip = (second: number, duration: number, format: string, stream: Stream = 's'): string =>
+  kiln.httpUrl(`/app/${stream}/get?${query(second, duration, stream)}&format=${format}`);
 
-test('clips have the frames of their time', async (t) => {
-  for (const [second, duration] of [
-    [3.1, 2],
-    [1, 6.05],
-  ] as const) {
-    for (const format of ['mp4', 'fmp4']) {
-      const bytes = Buffer.from(await (await fetch(clip(second, duration, format))).arrayBuffer());
-      const numbers = (await readNumbers(bytes)).map(({ frame }) => frame);
-      t.deepEqual(
-        numbers,
-        numbers.map((_, index) => (numbers[0] ?? 0) + index),
-      );
-      // files are dated when they begin, to the millisecond
-      const isNear = (found: number | undefined, wanted: number) =>
-        t.true(Math.abs((found ?? 0) - wanted) <= 2, `${format} at ${second}: ${found} for ${wanted}`);
-      isNear(numbers.at(-1), Math.ceil((second + duration) * RATE) - 1);
-      // in fragmented files ffmpeg shows what edits hide
-      if (format === 'mp4') isNear(numbers[0], Math.ceil(second * RATE));
-      else t.true((numbers[0] ?? Infinity) <= Math.ceil(second * RATE) + 2);
+for (const stream of NAMES) {
+  const container = STREAMS[stream];
+
+  test(`clips have the frames of their time: .${container}`, async (t) => {
+    for (const [second, duration] of [
+      [3.1, 2],
+      [1, 6.05],
+    ] as const) {
+      for (const format of ['mp4', 'fmp4']) {
+        const bytes = Buffer.from(await (await fetch(clip(second, duration, format, stream))).arrayBuffer());
+        const numbers = (await readNumbers(bytes)).map(({ frame }) => frame);
+        t.deepEqual(
+          numbers,
+          numbers.map((_, index) => (numbers[0] ?? 0) + index),
+        );
+        // files are dated when they begin, to the millisecond
+        const isNear = (found: number | undefined, wanted: number) =>
+          t.true(Math.abs((found ?? 0) - wanted) <= 2, `${format} at ${second}: ${found} for ${wanted}`);
+        isNear(numbers.at(-1), Math.ceil((second + duration) * RATE) - 1);
+        // in fragmented files ffmpeg shows what edits hide
+        if (format === 'mp4') isNear(numbers[0], Math.ceil(second * RATE));
+        else t.true((numbers[0] ?? Infinity) <= Math.ceil(second * RATE) + 2);
+      }
     }
-  }
-});
+  });
 
-test('ffprobe finds what a clip says of itself', async (t) => {
-  const entries = ['-count_packets', '-show_entries', 'stream=codec_name,nb_read_packets', '-of', 'json'];
-  for (const format of ['mp4', 'fmp4']) {
-    const { stdout } = await run('ffprobe', ['-v', 'error', ...entries, clip(2, 6, format)]);
-    const { streams } = JSON.parse(stdout) as { streams: { codec_name: string; nb_read_packets: string }[] };
-    t.deepEqual(
-      streams.map(({ codec_name: name }) => name),
-      ['h264', 'aac'],
-    );
-    const packets = Number(streams[0]?.nb_read_packets);
-    t.true(packets >= 6 * RATE - 1 && packets <= 8 * RATE, `${format}: ${packets}`);
-  }
-});
+  test(`ffprobe finds what a clip says of itself: .${container}`, async (t) => {
+    const entries = ['-count_packets', '-show_entries', 'stream=codec_name,nb_read_packets', '-of', 'json'];
+    for (const format of ['mp4', 'fmp4']) {
+      const { stdout } = await run('ffprobe', ['-v', 'error', ...entries, clip(2, 6, format, stream)]);
+      const { streams } = JSON.parse(stdout) as { streams: { codec_name: string; nb_read_packets: string }[] };
+      t.deepEqual(
+        streams.map(({ codec_name: name }) => name),
+        ['h264', 'aac'],
+      );
+      const packets = Number(streams[0]?.nb_read_packets);
+      t.true(packets >= 6 * RATE - 1 && packets <= 8 * RATE, `${format}: ${packets}`);
+    }
+  });
+
+  test(`ranges of a clip are parts of it: .${container}`, async (t) => {
+    const url = clip(2.5, 12, 'mp4', stream);
+    const answer = await fetch(url);
+    const bytes = Buffer.from(await answer.arrayBuffer());
+    t.is(answer.headers.get('content-length'), `${bytes.length}`);
+    for (const [first, last] of [
+      [0, 99],
+      [bytes.length >> 1, (bytes.length >> 1) + 5000],
+      [bytes.length - 300, bytes.length - 1],
+    ] as const) {
+      const part = await fetch(url, { headers: { range: `bytes=${first}-${last}` } });
+      t.is(part.status, 206);
+      t.deepEqual(Buffer.from(await part.arrayBuffer()), bytes.subarray(first, last + 1));
+    }
+  });
+
+  test(`ffmpeg reads a clip over HLS: .${container}`, async (t) => {
+    const url = kiln.httpUrl(`/app/${stream}/recorded.m3u8?${query(4, 60, stream)}`);
+    const numbers = (await readNumbers(url)).map(({ frame }) => frame);
+    t.is(numbers[0], 0);
+    t.is(numbers.at(-1), SECONDS * RATE - 1);
+    t.true(numbers.every((frame, index) => index === 0 || frame > (numbers[index - 1] ?? 0)));
+  });
+}
 
 /** The number that a video shows. */
 const READ = `(() => {
@@ -173,11 +214,4 @@ test('clips are the same over TLS, by HTTP/1.1 and HTTP/2', async (t) => {
     t.regex(master.body.toString(), /^#EXTM3U/);
     t.is((await client.call(`/app/s/get?${query(3, 4)}&format=x`)).status, 400);
   }
-});
-
-test('ffmpeg reads a clip over HLS', async (t) => {
-  const numbers = (await readNumbers(kiln.httpUrl(`/app/s/recorded.m3u8?${query(4, 60)}`))).map(({ frame }) => frame);
-  t.is(numbers[0], 0);
-  t.is(numbers.at(-1), SECONDS * RATE - 1);
-  t.true(numbers.every((frame, index) => index === 0 || frame > (numbers[index - 1] ?? 0)));
 });

@@ -60,7 +60,7 @@ export async function serveMaster(services: VodServices, request: PlaybackReques
   const plays = request.method !== 'HEAD';
   const { application, found, end } = await admit(services, viewer, exchange, async (owner, stream, grant) => {
     // what cannot be played begins no session
-    await services.lookups.during(viewer.client.realAddress, () => vods.media(owner, stream, clip));
+    await services.lookups.during(viewer.client.realAddress, () => vods.media(owner, stream, clip, viewer.signal));
     const vhost = owner.vhost === here ? undefined : owner.vhost.name;
     const terms = { until: grant.until, guarded, vhost, openings: grant.openings };
     const name = nameOf(clip);
@@ -68,7 +68,8 @@ export async function serveMaster(services: VodServices, request: PlaybackReques
     // a player that a guard redirected to another stream asks for its children there
     const isAsked = owner.name === viewer.app && stream === viewer.stream;
     const base = isAsked ? '' : childPrefix(2, owner.name, stream);
-    return await vods.master(owner, stream, clip, `${base}${token}/recorded/${name}/${MEDIA_LIST}`);
+    const uri = `${base}${token}/recorded/${name}/${MEDIA_LIST}`;
+    return await vods.master(owner, stream, clip, uri, viewer.signal);
   });
   if (!plays) end('the playlist itself was not asked for');
   await sendText(found, 0, exchange, (bytes) => application.counters.sentTo('playback', bytes));
@@ -97,18 +98,19 @@ export async function serveChild(
   services.sessions.admit(application, `${stream}/${name}`, token);
   const onSent = (bytes: number): void => application.counters.sentTo('playback', bytes);
   const { vods } = services;
-  if (file === MEDIA_LIST) return await sendText(await vods.media(application, stream, clip), 0, exchange, onSent);
+  const signal = goneSignal(exchange.response);
+  if (file === MEDIA_LIST)
+    return await sendText(await vods.media(application, stream, clip, signal), 0, exchange, onSent);
   const headers = { 'content-type': MEDIA_TYPE, 'cache-control': `private, max-age=${MEDIA_AGE}` };
   const [, init] = INIT.exec(file) ?? [];
   if (init !== undefined) {
-    const body = [await vods.init(application, stream, clip, init)];
+    const body = [await vods.init(application, stream, clip, init, signal)];
     return respond(exchange, { status: 200, headers, body }, onSent);
   }
   const [, id, number] = SEGMENT.exec(file) ?? [];
   if (id === undefined) throw kilnError('fileNotFound');
   const leave = services.slots.enter(httpAccess(request.raw, request).client.realAddress);
   try {
-    const signal = goneSignal(exchange.response);
     const pieces = await vods.segment(application, stream, clip, { id, number: Number(number) }, signal);
     // only its type is that of all frameworks
     const response = exchange.response as ServerResponse;

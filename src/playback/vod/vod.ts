@@ -2,6 +2,7 @@ import { codecString } from '../../packaging/codec-string.ts';
 import type { Application } from '../../core/application.ts';
 import { kilnError } from '../../errors.ts';
 import { BoundedMap } from '../../lib/bounded-map.ts';
+import { SharedWork } from '../../lib/shared-work.ts';
 import type { Logger } from '../../log/log.ts';
 import { Text } from '../../publishers/hls/answer/text.ts';
 import { SourceError } from '../byte-source.ts';
@@ -53,27 +54,27 @@ export interface VodsOptions {
 /** Clips of recordings as HLS: nothing is copied, and what is asked for is read from the recordings. */
 export class Vods {
   readonly #options: VodsOptions;
-  readonly #kept = new BoundedMap<string, { readonly since: number; readonly vod: Promise<Vod> }>(MAX_KEPT);
+  readonly #kept = new BoundedMap<string, { readonly since: number; readonly vod: SharedWork<Vod> }>(MAX_KEPT);
 
   constructor(options: VodsOptions) {
     this.#options = options;
   }
 
   /** @param uri of the media playlist @throws as Clips.find; ClipError, SourceError */
-  async master(application: Application, stream: string, clip: Clip, uri: string): Promise<Text> {
-    const { variant, start } = await this.#find(application, stream, clip);
+  async master(application: Application, stream: string, clip: Clip, uri: string, signal: AbortSignal): Promise<Text> {
+    const { variant, start } = await this.#find(application, stream, clip, signal);
     return new Text(masterPlaylist({ ...variant, uri }, start));
   }
 
   /** @throws as `master` */
-  async media(application: Application, stream: string, clip: Clip): Promise<Text> {
-    return (await this.#find(application, stream, clip)).text;
+  async media(application: Application, stream: string, clip: Clip, signal: AbortSignal): Promise<Text> {
+    return (await this.#find(application, stream, clip, signal)).text;
   }
 
   /** Writes the initialization segment of a recording of the clip. @throws as `master`; fileNotFound */
-  async init(application: Application, stream: string, clip: Clip, id: string): Promise<Buffer> {
-    const { row } = await this.#file(application, stream, clip, id);
-    return initOf((await this.#options.clips.open(application, row)).recording);
+  async init(application: Application, stream: string, clip: Clip, id: string, signal: AbortSignal): Promise<Buffer> {
+    const { row } = await this.#file(application, stream, clip, id, signal);
+    return initOf((await this.#options.clips.reopen(application, row, id, signal)).recording);
   }
 
   /** Writes a segment of a recording of the clip. @throws as `init` */
@@ -84,33 +85,42 @@ export class Vods {
     { id, number }: { readonly id: string; readonly number: number },
     signal: AbortSignal,
   ): Promise<AsyncIterable<Buffer>> {
-    const { row, offset } = await this.#file(application, stream, clip, id);
-    const file = await this.#options.clips.open(application, row);
+    const { row, offset } = await this.#file(application, stream, clip, id, signal);
+    const file = await this.#options.clips.reopen(application, row, id, signal);
     const segment = segmentsOf(file.recording, TARGET)[number];
     if (segment === undefined || !isIn(clip, file, segment)) throw kilnError('fileNotFound');
     return readSegment(moved(file.recording, offset), segment, number * FRAGMENTS + 1, signal);
   }
 
-  async #file(application: Application, stream: string, clip: Clip, id: string): Promise<PlayedFile> {
-    const file = (await this.#find(application, stream, clip)).files.get(id);
+  async #file(
+    application: Application,
+    stream: string,
+    clip: Clip,
+    id: string,
+    signal: AbortSignal,
+  ): Promise<PlayedFile> {
+    const file = (await this.#find(application, stream, clip, signal)).files.get(id);
     if (file === undefined) throw kilnError('fileNotFound');
     return file;
   }
 
-  #find(application: Application, stream: string, clip: Clip): Promise<Vod> {
+  async #find(application: Application, stream: string, clip: Clip, signal: AbortSignal): Promise<Vod> {
     const key = `${application.internalName}/${stream}/${clip.start}-${clip.end}`;
     const known = this.#kept.get(key);
     const now = performance.now();
-    if (known !== undefined && now - known.since < FRESH_MS) return known.vod;
-    const vod = this.#list(application, stream, clip);
-    this.#kept.set(key, { since: now, vod });
-    // those that wait for it learn why
-    vod.catch(() => this.#kept.get(key)?.vod === vod && this.#kept.delete(key));
-    return vod;
+    const isKnown = known !== undefined && now - known.since < FRESH_MS && !known.vod.isLeft;
+    const vod = isKnown ? known.vod : new SharedWork((stop) => this.#list(application, stream, clip, stop));
+    if (!isKnown) this.#kept.set(key, { since: now, vod });
+    try {
+      return await vod.join(signal);
+    } catch (error) {
+      // those that wait for it learn why, and later ones try again
+      if ((vod.isDone || vod.isLeft) && this.#kept.get(key)?.vod === vod) this.#kept.delete(key);
+      throw error;
+    }
   }
 
-  async #list(application: Application, stream: string, clip: Clip): Promise<Vod> {
-    const { clips, log } = this.#options;
+  async #list(application: Application, stream: string, clip: Clip, stop: AbortSignal): Promise<Vod> {
     const listed: ListedFile[] = [];
     const files = new Map<string, PlayedFile>();
     let played: number | undefined;
@@ -119,17 +129,8 @@ export class Vods {
     let [bytes, milliseconds, most] = [0, 0, 0];
     let end = -Infinity;
     let recordId: string | undefined;
-    let failure: Error | undefined;
-    for (const row of await clips.find(application, stream, clip)) {
-      let file: ClipFile;
-      try {
-        file = await clips.open(application, row);
-      } catch (error) {
-        if (!(error instanceof ClipError || error instanceof SourceError)) throw error;
-        failure ??= error;
-        log.error({ reason: error.message }, 'a recording cannot be read for a viewer');
-        continue;
-      }
+    const { opened, failure } = await this.#open(application, stream, clip, stop);
+    for (const { row, file } of opened) {
       const { recording, id } = file;
       const overlap = row.recordId === recordId ? JOIN_MS : OVERLAP_MS;
       const segments = [...segmentsOf(recording, TARGET).entries()].filter(
@@ -164,6 +165,23 @@ export class Vods {
     const average = (bytes * 8000) / milliseconds;
     const variant = { codecs, average, peak: most * PEAK_FACTOR, width: size.width, height: size.height };
     return { text: new Text(mediaPlaylist(listed, start)), variant, start, files };
+  }
+
+  /** Opens the recordings of a clip. @returns also why the first one that cannot be read is missing */
+  async #open(application: Application, stream: string, clip: Clip, stop: AbortSignal) {
+    const { clips, log } = this.#options;
+    const opened: { readonly row: RecordedFile; readonly file: ClipFile }[] = [];
+    let failure: Error | undefined;
+    for (const row of await clips.find(application, stream, clip)) {
+      try {
+        for (const file of await clips.open(application, row, clip, stop)) opened.push({ row, file });
+      } catch (error) {
+        if (!(error instanceof ClipError || error instanceof SourceError)) throw error;
+        failure ??= error;
+        log.error({ reason: error.message }, 'a recording cannot be read for a viewer');
+      }
+    }
+    return { opened, failure };
   }
 }
 

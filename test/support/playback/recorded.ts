@@ -3,6 +3,8 @@ import Fastify from 'fastify';
 import { pino } from 'pino';
 import type { AccessOptions } from '../../../src/access/access.ts';
 import { Registry } from '../../../src/core/registry.ts';
+import type { Packet } from '../../../src/core/packet.ts';
+import type { MediaTrack } from '../../../src/core/track.ts';
 import { PlaybackPublisher, type PlaybackPublisherOptions } from '../../../src/playback/index.ts';
 import { LIMITS } from '../../../src/web/limits.ts';
 import { pagesRoutes } from '../../../src/web/pages.ts';
@@ -11,6 +13,7 @@ import { aloneWith } from '../cluster/alone.ts';
 import { audioPackets, audioTrack, interleaved, videoPackets, videoTrack } from '../media/packets.ts';
 import { recordedBytes } from '../recording/recorded-mp4.ts';
 import { openFinished, openRecordings } from '../recording/finished.ts';
+import { recordedTs } from '../recording/recorded-ts.ts';
 import { NO_STORED } from './stored.ts';
 
 const VIDEO = videoTrack();
@@ -78,7 +81,13 @@ export async function openPlayback(t: ExecutionContext, setup: Setup = {}) {
     const [recordTime, finishTime] = [seconds * 1000, NOON + to * 1000];
     return record(second, { recordTime, finishTime, ...more }, recordedBytes([VIDEO, AUDIO], packets));
   };
+  /** Records packets as MPEG-TS. @param second after noon */
+  const recordTs = (second: number, tracks: readonly MediaTrack[], packets: readonly Packet[], seconds: number) => {
+    const [recordTime, finishTime] = [seconds * 1000, NOON + (second + seconds) * 1000];
+    const more = { recordTime, finishTime, pathBelow: `${second}.ts` };
+    return record(second, more, recordedTs(tracks, packets));
+  };
   const get = (url: string, headers: Record<string, string> = {}, method: 'GET' | 'HEAD' | 'OPTIONS' = 'GET') =>
     app.inject({ method, url, headers });
-  return { ...node, registry, recordings, publisher, app, record, recordMp4, get };
+  return { ...node, registry, recordings, publisher, app, record, recordMp4, recordTs, get };
 }

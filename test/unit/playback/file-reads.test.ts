@@ -3,15 +3,27 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
+import Type from 'typebox';
 import { Registry } from '../../../src/core/registry.ts';
+import { definePeerCall } from '../../../src/peers/peer-call.ts';
 import { OtherNodes } from '../../../src/peers/other-nodes.ts';
 import { SourceError } from '../../../src/playback/byte-source.ts';
 import { FileReads } from '../../../src/playback/file-reads.ts';
+import { ClipError } from '../../../src/playback/clip/error.ts';
 import { RecordedFiles } from '../../../src/playback/recorded-files.ts';
 import { createVhost } from '../../support/api/api.ts';
 import { linkedNodes } from '../../support/cluster/linked-nodes.ts';
+import {
+  audioPackets,
+  audioTrack,
+  AVC_HIGH,
+  interleaved,
+  videoPackets,
+  videoTrack,
+} from '../../support/media/packets.ts';
 import { memoryBucket } from '../../support/playback/stored.ts';
 import { openFinished, openRecordings } from '../../support/recording/finished.ts';
+import { distinct, recordedTs } from '../../support/recording/recorded-ts.ts';
 
 const NOON = Date.UTC(2026, 2, 5, 12);
 const SECOND = 1000;
@@ -33,10 +45,10 @@ function open(t: ExecutionContext, ...ids: readonly string[]) {
     const bucket = memoryBucket(700_000);
     const reads = new FileReads({ recordings, calls, stored: bucket.stored });
     t.teardown(() => reads.close());
-    const record = (time: number, content?: Buffer) =>
+    const record = (time: number, content?: Buffer, extension = 'mp4') =>
       finished.finish(
         NOON + time,
-        { vhost: 'default', app: 'app', stream: 'stream', pathBelow: `${time}.mp4` },
+        { vhost: 'default', app: 'app', stream: 'stream', pathBelow: `${time}.${extension}` },
         content,
       );
     return { ...finished, self, calls, files, reads, lines, record, bucket };
@@ -193,4 +205,50 @@ test('a file that was not uploaded is not played when it is deleted', async (t) 
   const id = await a.record(0, a.bucket.bytes);
   await a.index.note({ vhost: 'default', app: 'app' }, id, { state: 'failed' }, false);
   t.deepEqual((await a.files.find(application, 'stream', {}, 10)).files, []);
+});
+
+test('parts of an MPEG-TS file are read on its node and on others, as MP4 files', async (t) => {
+  const { names, application, nodes } = open(t, 'a', 'b');
+  const [a, b] = nodes as [Node, Node];
+  const [video, audio] = [videoTrack(), audioTrack()];
+  const changed = videoTrack({ config: AVC_HIGH });
+  const packets = interleaved(
+    videoPackets(video, { to: 2 }),
+    videoPackets(changed, { from: 2, to: 4 }),
+    audioPackets(audio, { to: 4 }),
+  );
+  await a.record(0, recordedTs([video, audio], distinct(packets)), 'ts');
+  await a.record(SECOND, randomBytes(1000), 'ts');
+  const bytes: Buffer[][] = [];
+  for (const node of [a, b]) {
+    const { files } = await node.files.find(application, 'stream', {}, 10);
+    const parts = await node.reads.parts(names, files[0] as never);
+    t.deepEqual(
+      parts.map(({ begin }) => begin),
+      [0, 2],
+    );
+    bytes.push(await Promise.all(parts.map(({ source }) => source.read(0, source.size))));
+    const { source } = parts[1] as (typeof parts)[0];
+    await t.throwsAsync(source.read(source.size - 1, 2), { instanceOf: SourceError });
+    await t.throwsAsync(node.reads.source(names, files[0] as never, 2).read(0, 1), { instanceOf: SourceError });
+    const wrong = node.reads.parts(names, files[1] as never);
+    const kind = node === a ? ClipError : SourceError;
+    const failure = await t.throwsAsync(wrong, { message: /the MPEG-TS file is damaged/ });
+    t.true(failure instanceof kind);
+  }
+  t.deepEqual(bytes[0], bytes[1]);
+});
+
+test('a node that asks for no containers, as of an older version, gets MP4 files alone', async (t) => {
+  const { nodes } = open(t, 'a', 'b');
+  const [a, b] = nodes as [Node, Node];
+  await a.record(0);
+  await a.record(SECOND, undefined, 'ts');
+  const names = { vhost: 'default', app: 'app', stream: 'stream' };
+  const list = definePeerCall('playback/files', Type.Any(), Type.Any());
+  const { files } = (await b.calls.call(a.self, list, names, 1000)) as { files: { startTime: number }[] };
+  t.deepEqual(
+    files.map(({ startTime }) => startTime),
+    [NOON],
+  );
 });

@@ -16,11 +16,12 @@ const error = (statusCode: number, text: string) => ({ statusCode, message: `[HT
 
 test('the times are listed of which a stream has recordings', async (t) => {
   const { get, record } = await openPlayback(t);
-  for (const second of [0, 1, 2, 10]) await record(second);
+  for (const second of [0, 1, 10]) await record(second);
+  await record(2, { pathBelow: '2.ts' });
   await record(3, { stream: 'other' });
   await record(4, { app: 'off' });
   await record(5, { pathBelow: '5.webm' });
-  await record(6, { pathBelow: '6.ts' });
+  await record(6, { pathBelow: '6.ts', tracks: [{ type: 'audio', codec: 'AC3' }] });
   const answer = await get(LIST);
   t.is(answer.statusCode, 200);
   t.is(answer.headers['content-type'], 'application/json;charset=UTF-8');
