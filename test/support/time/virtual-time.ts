@@ -116,9 +116,25 @@ export function virtualTime(t: Pick<ExecutionContext, 'teardown'>): void {
   });
 }
 
-/** Requests, handles and immediates of this thread, except for the immediate that asks. */
-function underWay(): string[] {
-  return process.getActiveResourcesInfo().filter((kind) => kind !== 'Timeout');
+/** Numbers of requests, handles and immediates of this thread by kind, without the immediate that asks. */
+function underWay(): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const kind of process.getActiveResourcesInfo()) {
+    if (kind !== 'Timeout') counts.set(kind, (counts.get(kind) ?? 0) + 1);
+  }
+  return counts;
+}
+
+/** Returns a function that tells whether nothing is under way but what was when this was called, and has been ever since. */
+function onlyOlder(): () => boolean {
+  let older = underWay();
+  older.delete('Immediate');
+  return () => {
+    const now = underWay();
+    for (const [kind, count] of now) if (count > (older.get(kind) ?? 0)) return false;
+    older = now;
+    return true;
+  };
 }
 
 /** Returns its undo. */
@@ -126,16 +142,14 @@ function begin(): () => void {
   const time = new VirtualTime();
   // whole numbers: sums of fractions depend on when it began
   const restore = replaceTime(time, { monotonic: Math.ceil(performance.now()), date: Date.now() });
-  const before = underWay()
-    .filter((kind) => kind !== 'Immediate')
-    .join();
+  const isIdle = onlyOlder();
   let goesOn = true;
   let idleTurns = 0;
   const step = (): void => {
     if (!goesOn) return;
     idleTurns = time.step() ? 0 : idleTurns + 1;
     // what is left to be done after a timer is an immediate, or a request of Node's
-    if (idleTurns >= IDLE_TURNS && underWay().join() === before) time.skip();
+    if (idleTurns >= IDLE_TURNS && isIdle()) time.skip();
     setImmediate(step);
   };
   setImmediate(step);
