@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox';
+import type { Application } from '../core/application.ts';
 import type { Registry } from '../core/registry.ts';
 import type { Session } from '../core/session.ts';
 import type { InputStream } from '../core/input-stream.ts';
@@ -19,7 +20,10 @@ const KEEP_OUT = definePeerCall('sessions/keep-out', One, Type.Null());
 /** Time limit for other nodes to learn of a kicked session that they did not have. */
 const KEEP_OUT_MS = 2000;
 
-/** Sessions of a stream, here and behind the relays of every node. Used by the owner of the stream. */
+/**
+ * Sessions of a stream, here and behind the relays of every node, and those of its recordings. Used by the owner of the stream, or by
+ * any node for one that is not live.
+ */
 export class StreamSessions {
   readonly #registry: Registry;
   readonly #others: OtherNodes;
@@ -34,7 +38,7 @@ export class StreamSessions {
     });
     calls.answer(KICK, ({ id, ...name }) => this.#kickHere(name, id));
     calls.answer(KEEP_OUT, ({ id, ...name }) => {
-      for (const { kicked } of this.#views(name)) kicked.add(id);
+      this.#keepOut(name, id);
       return null;
     });
   }
@@ -57,28 +61,47 @@ export class StreamSessions {
   /** Disconnects a session, wherever it is, and rejects its id on all nodes. @returns false when no node has such a session */
   async kick(name: StreamName, id: string): Promise<boolean> {
     // rejected from the start: a client that another node disconnects may reconnect here at once
-    const undo = this.#views(name).map(({ kicked }) => kicked.add(id));
+    const readmit = this.#keepOut(name, id);
     const own = this.#kickHere(name, id);
     const others = await this.#others.ask(KICK, { ...name, id });
     if (!own && !others.some(({ answer }) => answer)) {
-      for (const readmit of undo) readmit();
+      readmit();
       return false;
     }
     await this.#others.ask(KEEP_OUT, { ...name, id }, KEEP_OUT_MS);
     return true;
   }
 
-  #views({ vhost, app, stream }: StreamName): InputStream[] {
-    return this.#registry.vhosts.get(vhost)?.applications.get(app)?.views(stream) ?? [];
+  #application({ vhost, app }: StreamName): Application | undefined {
+    return this.#registry.vhosts.get(vhost)?.applications.get(app);
+  }
+
+  #views(name: StreamName): InputStream[] {
+    return this.#application(name)?.views(name.stream) ?? [];
+  }
+
+  #viewers(name: StreamName): Session[] {
+    return this.#application(name)?.recordingViewers.of(name.stream) ?? [];
   }
 
   #ids(name: StreamName): string[] {
-    return this.#views(name).flatMap((view) => Array.from(view.sessions(), ({ id }) => id));
+    const sessions = [...this.#views(name).flatMap((view) => [...view.sessions()]), ...this.#viewers(name)];
+    return sessions.map(({ id }) => id);
   }
 
-  /** Finds one session, or more if nodes could not ask each other about the id. */
+  /** Finds one session, or more if nodes could not ask each other about the id, or a viewer of recordings has several. */
   #here(name: StreamName, id: string): Session[] {
-    return this.#views(name).flatMap((view) => view.session(id) ?? []);
+    const viewers = this.#viewers(name).filter((session) => session.id === id);
+    return [...this.#views(name).flatMap((view) => view.session(id) ?? []), ...viewers];
+  }
+
+  /** Rejects an id on this node. @returns its undo */
+  #keepOut(name: StreamName, id: string): () => void {
+    const undo = this.#views(name).map(({ kicked }) => kicked.add(id));
+    const application = this.#application(name);
+    if (application?.config.publishers.playback !== undefined)
+      undo.push(application.recordingViewers.keepOut(name.stream, id));
+    return () => undo.forEach((readmit) => readmit());
   }
 
   /** @returns false when this node does not have the session */

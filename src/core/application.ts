@@ -7,6 +7,7 @@ import type { AlertMessage } from './registry.ts';
 import type { Source } from './source.ts';
 import { InputStream, type InputOptions } from './input-stream.ts';
 import type { OutputStream } from './output-stream.ts';
+import { RecordingViewers } from './recording-viewers.ts';
 import type { VirtualHost } from './vhost.ts';
 
 export interface PublishOptions extends Omit<InputOptions, 'isRelay'> {
@@ -34,6 +35,7 @@ export class Application extends EventEmitter<ApplicationEvents> {
   /** Revision of its stored configuration, the same on all nodes; 0 for one that is not stored. */
   readonly revision: number;
   readonly counters: Counters;
+  readonly recordingViewers = new RecordingViewers();
   readonly createdTime = new Date();
   readonly #inputs = new Map<string, InputStream>();
   readonly #outputs = new Map<string, OutputStream>();

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Application } from '../core/application.ts';
+import { sessionId } from '../core/session.ts';
 import { matchesEtag } from '../lib/etag.ts';
 import type { Exchange } from '../publishers/hls/answer/exchange.ts';
 import { byteRange } from '../publishers/hls/http/respond.ts';
@@ -38,10 +39,15 @@ export async function serveGet(services: GetServices, request: PlaybackRequest, 
   const viewer = viewerOf(request, exchange);
   const leave = services.slots.enter(viewer.client.realAddress);
   try {
-    const { application, found, end } = await admit(services, viewer, exchange, (owner, stream) =>
-      open(services.clips, owner, stream, clip, id, viewer.signal),
-    );
+    const session = sessionId(query);
+    const { application, stream, found, end } = await admit(services, viewer, exchange, (owner, name) => {
+      owner.recordingViewers.check(name, session);
+      return open(services.clips, owner, name, clip, id, viewer.signal);
+    });
     const uncount = application.counters.viewer('playback');
+    const { out, leave: unlist } = application.recordingViewers.add(stream, session, () => {
+      exchange.response.destroy();
+    });
     try {
       const { signal } = viewer;
       const span = { start: clip.start, duration: clip.end - clip.start };
@@ -56,8 +62,12 @@ export async function serveGet(services: GetServices, request: PlaybackRequest, 
       const named = query.has('download') && { 'content-disposition': attachment(viewer.stream, clip) };
       response.writeHead(status, { ...exchange.headers, ...headers, ...named });
       if (first === undefined || request.method === 'HEAD') return void response.end();
-      await sendPieces(response, first, signal, (bytes) => application.counters.sentTo('playback', bytes));
+      await sendPieces(response, first, signal, (bytes) => {
+        application.counters.sentTo('playback', bytes);
+        out.add(bytes, Date.now());
+      });
     } finally {
+      unlist();
       uncount();
       end('the clip was sent');
     }

@@ -3,6 +3,7 @@ import type { Cluster } from '#cluster';
 import type { Access } from '../access/access.ts';
 import { isGuarded } from '../config/enables.ts';
 import type { Application } from '../core/application.ts';
+import type { Flow } from '../core/counters.ts';
 import type { Registry } from '../core/registry.ts';
 import { KilnError, kilnError } from '../errors.ts';
 import { RecentSet } from '../lib/recent-set.ts';
@@ -38,6 +39,7 @@ interface Session {
   /** Milliseconds since the epoch. */
   readonly until: number;
   lastSeen: number;
+  readonly out: Flow;
   readonly leave: () => void;
 }
 
@@ -80,9 +82,10 @@ export class PlaybackSessions {
   /**
    * Issues a token with a master playlist, and counts its player.
    * @param grant ends with the session
-   * @throws tooManyConnections
+   * @throws tooManyConnections, sessionRefused
    */
   begin(application: Application, clip: string, id: string, terms: SessionTerms, grant: HlsSessionGrant): string {
+    application.recordingViewers.check(streamOf(clip), id);
     const home = this.#options.cluster.self.id;
     const token = this.tokens(application, clip).issue(id, { ...terms, home });
     this.#grants.hold(id, grant, Date.now());
@@ -90,26 +93,34 @@ export class PlaybackSessions {
     return token;
   }
 
-  /** Admits a request of a player. @throws playlistSessionRefused, playlistSessionOver, tooManyConnections */
-  admit(application: Application, clip: string, token: string): void {
+  /**
+   * Admits a request of a player.
+   * @returns where what it is sent is counted, if its player is counted here
+   * @throws playlistSessionRefused, playlistSessionOver, sessionRefused, tooManyConnections
+   */
+  admit(application: Application, clip: string, token: string): Flow | undefined {
     const now = Date.now();
     const known = this.#sessions.get(token);
     if (known !== undefined) {
       if (known.plays !== playsOf(application, clip)) throw kilnError('playlistSessionRefused');
       if (known.until <= now) throw kilnError('playlistSessionOver');
       known.lastSeen = now;
-      return;
+      return known.out;
     }
     const claims = this.tokens(application, clip).verify(token);
     const guarded = isGuarded(application.vhost.config, { direction: 'outgoing', protocol: 'playback' });
     if (claims === undefined || (guarded && !claims.guarded)) throw kilnError('playlistSessionRefused');
     if (isOver(claims)) throw kilnError('playlistSessionOver');
     const { id, home, until, openings } = claims;
-    if (home !== undefined && this.#isElsewhere(home)) return this.#note(home, application, clip, token);
+    application.recordingViewers.check(streamOf(clip), id);
+    if (home !== undefined && this.#isElsewhere(home)) {
+      this.#note(home, application, clip, token);
+      return undefined;
+    }
     const state = openings.length === 0 ? 'open' : this.#grants.stateOf(id, openings);
     if (state === 'ended') throw kilnError('playlistSessionRefused');
     if (state === 'unknown') this.#grants.hold(id, this.#options.access.resume(until, openings), now);
-    this.#count(application, clip, token, id, until);
+    return this.#count(application, clip, token, id, until);
   }
 
   /** Ends all sessions. Idempotent. */
@@ -119,11 +130,22 @@ export class PlaybackSessions {
     this.#grants.endAll('the server is stopping');
   }
 
-  #count(application: Application, clip: string, token: string, id: string, until = Infinity): void {
-    if (this.#sessions.size >= MAX_SESSIONS) return;
-    const plays = playsOf(application, clip);
-    const leave = application.counters.viewer('playback');
-    this.#sessions.set(token, { id, plays, until, lastSeen: Date.now(), leave });
+  #count(application: Application, clip: string, token: string, id: string, until = Infinity): Flow | undefined {
+    if (this.#sessions.size >= MAX_SESSIONS) return undefined;
+    const { out, leave: unlist } = application.recordingViewers.add(streamOf(clip), id, () => this.#kick(token));
+    const uncount = application.counters.viewer('playback');
+    const leave = (): void => {
+      unlist();
+      uncount();
+    };
+    this.#sessions.set(token, { id, plays: playsOf(application, clip), until, lastSeen: Date.now(), out, leave });
+    return out;
+  }
+
+  #kick(token: string): void {
+    const session = this.#sessions.get(token);
+    this.#forget(token);
+    if (session !== undefined) this.#grants.end(session.id, 'the session was ended by the server');
   }
 
   #forget(token: string): void {
@@ -177,6 +199,11 @@ export class PlaybackSessions {
       if (!(error instanceof KilnError)) throw error;
     }
   }
+}
+
+/** @param clip name of the clip, after that of the stream */
+function streamOf(clip: string): string {
+  return clip.slice(0, clip.lastIndexOf('/'));
 }
 
 function playsOf({ internalName }: Application, clip: string): string {

@@ -26,12 +26,15 @@ interface SessionPage {
 
 /** Sessions of a stream on one node. @param node id of that node */
 export function sessionSummaries(registry: Registry, node: string, page: SessionPage): SessionSummary[] {
-  const views = registry.vhosts.get(page.vhost)?.applications.get(page.app)?.views(page.stream) ?? [];
+  const application = registry.vhosts.get(page.vhost)?.applications.get(page.app);
+  const views = application?.views(page.stream) ?? [];
+  const viewers = application?.recordingViewers.of(page.stream) ?? [];
   const outputs = views.flatMap((view) => [...view.outputs.values()]);
   const sessions = outputs.flatMap(({ name, sessions }) =>
     Array.from(sessions.values(), (session) => ({ id: session.id, output: name, session })),
   );
-  return pageOf(sessions, page).map(({ id, output, session: { kind, createdTime, out } }) => ({
+  const recorded = viewers.map((session) => ({ id: session.id, output: page.stream, session }));
+  return pageOf([...sessions, ...recorded], page).map(({ id, output, session: { kind, createdTime, out } }) => ({
     id,
     node,
     publisher: kind,

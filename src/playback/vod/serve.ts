@@ -95,8 +95,11 @@ export async function serveChild(
   const clip = readName(name);
   if (application === undefined || clip === undefined) throw kilnError('fileNotFound');
   services.crossDomains.apply(application, exchange);
-  services.sessions.admit(application, `${stream}/${name}`, token);
-  const onSent = (bytes: number): void => application.counters.sentTo('playback', bytes);
+  const flow = services.sessions.admit(application, `${stream}/${name}`, token);
+  const onSent = (bytes: number): void => {
+    application.counters.sentTo('playback', bytes);
+    flow?.add(bytes, Date.now());
+  };
   const { vods } = services;
   const signal = goneSignal(exchange.response);
   if (file === MEDIA_LIST)

@@ -214,3 +214,28 @@ test('a client that leaves ends its request, and others are refused while too ma
   await until('none is answered any more', () => counters.publishers.playback === 0);
   t.is((await get(CLIP)).statusCode, 200);
 });
+
+test('a request for a file is a session that can be ended, and may not return', async (t) => {
+  const { app, get, recordMp4, registry } = await openPlayback(t);
+  await recordMp4(0, 120, {}, 6000);
+  await app.listen({ port: 0, host: '127.0.0.1' });
+  const { port } = app.server.address() as AddressInfo;
+  const { recordingViewers, counters } = registry.vhost('default').application('app');
+  const client = connect(port, '127.0.0.1');
+  client.pause();
+  const url = '/app/stream/get?start=2026-03-05T12:00:00Z&duration=120&session=me';
+  client.write(`GET ${url} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
+  await until('it is sent something', () => (recordingViewers.of('stream')[0]?.out.totalBytes ?? 0) > 0);
+  const [session] = recordingViewers.of('stream');
+  t.like(session, { id: 'me', kind: 'playback' });
+  session?.kick();
+  client.resume();
+  await once(client, 'close');
+  await until('it is not counted any more', () => counters.publishers.playback === 0);
+  t.deepEqual(recordingViewers.of('stream'), []);
+  t.is((await get(url)).statusCode, 403);
+  t.is((await get(`${CLIP}&session=other`)).statusCode, 200);
+  const list = '/app/stream/recorded.m3u8?start=2026-03-05T12:00:00Z&duration=5';
+  t.is((await get(`${list}&session=me`)).statusCode, 403);
+  t.is((await get(list)).statusCode, 200);
+});

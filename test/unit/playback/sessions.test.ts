@@ -50,6 +50,7 @@ function open(t: ExecutionContext, vhost: object = {}) {
     return {
       ...{ sessions, application, ends, lost, grant },
       viewers: () => publishers.playback,
+      sessionsOf: (stream: string) => application.recordingViewers.of(stream),
       begin: (terms: { until?: number; guarded?: boolean } = {}, opening?: string) => {
         const openings = opening === undefined ? [] : [{ id: opening, vhost: 'default' }];
         return sessions.begin(application, CLIP, 'id', { guarded: false, openings, ...terms }, grant(opening));
@@ -137,4 +138,21 @@ test('what was opened is closed when the server stops, once', (t) => {
   a.sessions.close();
   t.deepEqual(a.ends, ['one: the server is stopping', 'two: the server is stopping']);
   t.is(a.viewers(), 0);
+});
+
+test('a player is listed under its stream, with what it was sent, and stays out when it is ended', async (t) => {
+  const [a, b] = open(t) as [Node, Node];
+  const token = a.begin({}, 'opened');
+  a.admit(token)?.add(1000, Date.now());
+  t.is(b.admit(token), undefined);
+  const [session, ...more] = a.sessionsOf('stream');
+  t.like(session, { id: 'id', kind: 'playback', out: { totalBytes: 1000 } });
+  t.deepEqual([more, a.sessionsOf('other'), b.sessionsOf('stream')], [[], [], []]);
+  session?.kick();
+  t.deepEqual([a.viewers(), a.sessionsOf('stream')], [0, []]);
+  t.deepEqual(a.ends, ['opened: the session was ended by the server']);
+  t.throws(() => a.admit(token), { code: 'sessionRefused' });
+  t.throws(() => a.begin(), { code: 'sessionRefused' });
+  b.application.recordingViewers.keepOut('stream', 'id');
+  t.throws(() => b.admit(token), { code: 'sessionRefused' });
 });
