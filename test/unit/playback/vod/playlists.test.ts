@@ -1,7 +1,10 @@
 import test from 'ava';
+import HLS from 'hls-parser';
 import { masterPlaylist, mediaPlaylist } from '../../../../src/playback/vod/playlists.ts';
 import { checkMasterPlaylist } from '../../../support/playlist-rules/master-rules.ts';
 import { checkMediaPlaylist } from '../../../support/playlist-rules/media-rules.ts';
+
+HLS.setOptions({ strictMode: true });
 
 const NOON = Date.UTC(2026, 2, 5, 12);
 
@@ -43,6 +46,16 @@ b_0.m4s
 `,
   );
   t.deepEqual(checkMediaPlaylist(text), []);
+  const { segments, ...list } = HLS.parse(text) as HLS.types.MediaPlaylist;
+  t.like(list, { playlistType: 'VOD', endlist: true, start: { offset: 2.25, precise: true } });
+  t.deepEqual(
+    segments.map(({ uri, map, discontinuity }) => [uri, map?.uri, discontinuity ?? false]),
+    [
+      ['a_0.m4s', 'a.mp4', false],
+      ['a_1.m4s', 'a.mp4', false],
+      ['b_0.m4s', 'b.mp4', true],
+    ],
+  );
 });
 
 const VARIANT = {
@@ -65,5 +78,8 @@ x/media.m3u8
   );
   const audio = masterPlaylist({ ...VARIANT, codecs: new Set(['mp4a.40.2']), width: 0, height: 0 }, 0);
   t.regex(audio, /SEGMENTS\n#EXT-X-STREAM-INF:BANDWIDTH=2000001,AVERAGE-BANDWIDTH=1500000,CODECS="mp4a.40.2"\n/);
-  for (const one of [text, audio]) t.deepEqual(checkMasterPlaylist(one), []);
+  for (const one of [text, audio]) {
+    t.deepEqual(checkMasterPlaylist(one), []);
+    t.is((HLS.parse(one) as HLS.types.MasterPlaylist).variants.length, 1);
+  }
 });
