@@ -25,12 +25,16 @@ const PLAYERS = {
     document.body.appendChild(document.createElement('div')).id = 'player';
     const type = url.startsWith('ws') ? 'webrtc' : 'llhls';
     const sources = [{ label: 'live', type, file: url }];
-    const player = window.OvenPlayer.create('player', { autoStart: true, mute: true, sources });
+    const player = (window.ovenPlayer = window.OvenPlayer.create('player', { autoStart: true, mute: true, sources }));
     player.on('error', (error) => window.faults.push(JSON.stringify(error)));
   },
 
   videojs(url, vhs) {
-    const player = window.videojs(muted('video-js'), { muted: true, autoplay: true, ...(vhs && { html5: { vhs } }) });
+    const player = (window.vhsPlayer = window.videojs(muted('video-js'), {
+      muted: true,
+      autoplay: true,
+      ...(vhs && { html5: { vhs } }),
+    }));
     player.on('error', () => window.faults.push(JSON.stringify(player.error())));
     player.src({ src: url, type: 'application/x-mpegURL' });
   },
