@@ -1,11 +1,16 @@
 import { TRACK_ID } from './init.ts';
 
-/** One frame of a fragment. Times in ticks of the track's timebase. */
-export interface Sample {
+/** Fields of a frame in the head of a fragment. Times in ticks of the track's timebase. */
+export interface SampleHead {
   readonly duration: number;
   /** Presentation minus decode time; may be negative. */
   readonly compositionOffset: number;
   readonly key: boolean;
+  readonly data: { readonly length: number };
+}
+
+/** One frame of a fragment. */
+export interface Sample extends SampleHead {
   readonly data: Buffer;
 }
 
@@ -27,12 +32,17 @@ const TFHD = 20;
 const TFDT = 20;
 const TRUN = 20;
 
-/** Samples of one track in a fragment. */
-export interface Run {
+/** Fields of the samples of one track in the head of a fragment. */
+export interface RunHead {
   readonly type: 'video' | 'audio';
   readonly trackId: number;
   /** Decode time of the first sample in ticks, not negative. */
   readonly baseTime: number;
+  readonly samples: readonly SampleHead[];
+}
+
+/** Samples of one track in a fragment. */
+export interface Run extends RunHead {
   readonly samples: readonly Sample[];
 }
 
@@ -65,31 +75,31 @@ export function fragment(
  * Builds `moof`, and the beginning of `mdat`: the data of all samples follow, run after run.
  * @param sequence number of the fragment in its file, from 1
  */
-export function fragmentHead(sequence: number, runs: readonly Run[]): Buffer {
+export function fragmentHead(sequence: number, runs: readonly RunHead[]): Buffer {
   const bytes = Buffer.allocUnsafe(headBytes(runs));
   writeHead(bytes, 0, sequence, runs, bytesOf(runs));
   return bytes;
 }
 
-function bytesOf(runs: readonly Run[]): number {
+function bytesOf(runs: readonly RunHead[]): number {
   let bytes = 0;
   for (const { samples } of runs) for (const { data } of samples) bytes += data.length;
   return bytes;
 }
 
-function trunBytes({ type, samples }: Run): number {
+function trunBytes({ type, samples }: RunHead): number {
   return TRUN + samples.length * (type === 'video' ? 16 : 8);
 }
 
-function moofBytes(runs: readonly Run[]): number {
+function moofBytes(runs: readonly RunHead[]): number {
   return runs.reduce((bytes, run) => bytes + 8 + TFHD + TFDT + trunBytes(run), 8 + MFHD);
 }
 
-function headBytes(runs: readonly Run[]): number {
+function headBytes(runs: readonly RunHead[]): number {
   return moofBytes(runs) + 8;
 }
 
-function writeHead(bytes: Buffer, start: number, sequence: number, runs: readonly Run[], payload: number): number {
+function writeHead(bytes: Buffer, start: number, sequence: number, runs: readonly RunHead[], payload: number): number {
   const moof = moofBytes(runs);
   let at = header(bytes, start, moof, 'moof');
   at = header(bytes, at, MFHD, 'mfhd');
@@ -103,7 +113,7 @@ function writeHead(bytes: Buffer, start: number, sequence: number, runs: readonl
   return header(bytes, at, 8 + payload, 'mdat');
 }
 
-function writeTraf(bytes: Buffer, start: number, run: Run, offset: number): number {
+function writeTraf(bytes: Buffer, start: number, run: RunHead, offset: number): number {
   const { type, trackId, baseTime, samples } = run;
   const video = type === 'video';
   const trun = trunBytes(run);

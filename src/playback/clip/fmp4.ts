@@ -7,7 +7,7 @@ import { join, joinedTracks, type ClipFile, type ClipSpan, type Joined, type Joi
 
 /** A span of recordings as fragmented MP4, which needs no index in front. */
 export interface Fmp4Clip extends Pick<Joined, 'start' | 'duration' | 'stop'> {
-  /** The file in pieces: its head, then fragments of about a second. */
+  /** The file in pieces: its head, then those of fragments of about a second. */
   readonly pieces: AsyncGenerator<Buffer>;
 }
 
@@ -53,9 +53,6 @@ async function* write(
     const ranges = tracks.flatMap(({ track: { id }, pieces }) =>
       pieces.filter((piece) => piece.file === file).map((piece) => ({ ...piece, track: { ...piece.track, id } })),
     );
-    for await (const pieces of fragments(file.recording.source, ranges, sequence, signal)) {
-      sequence++;
-      yield Buffer.concat(pieces);
-    }
+    sequence = yield* fragments(file.recording.source, ranges, sequence, signal);
   }
 }

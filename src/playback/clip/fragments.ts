@@ -1,10 +1,11 @@
-import { fragmentHead, type Run, type Sample } from '../../containers/fmp4/fragment.ts';
+import { fragmentHead, type RunHead } from '../../containers/fmp4/fragment.ts';
 import type { ByteSource } from '../byte-source.ts';
 import type { Range } from './cut.ts';
 import { ClipError } from './error.ts';
 import { lastAtMost } from './marks.ts';
 import type { RecordedTrack } from './recording.ts';
-import { loadSamples, SampleCursor } from './samples.ts';
+import { readParts, type ByteSpan } from './read-parts.ts';
+import { SampleFeed, type PlacedSample } from './sample-feed.ts';
 
 /** Samples of a track that are written as fragments. */
 export interface FragmentRange extends Range {
@@ -16,22 +17,14 @@ export interface FragmentRange extends Range {
 const FRAGMENT_SECONDS = 1;
 /** Limit of a fragment's media. */
 const MAX_FRAGMENT_BYTES = 64 * 1024 * 1024;
-/** Bytes between samples that are read with them rather than skipped. */
-const NEAR_BYTES = 64 * 1024;
 
 /** Tolerance of times that were in seconds. */
 const ROUNDING_TICKS = 0.01;
 
-/** Place of a sample. */
-interface Place {
-  readonly at: number;
-  readonly size: number;
-}
-
 /**
- * Writes samples of a recording as fragments of about a second. Each is read from it when it is asked for.
+ * Writes samples of a recording as fragments of about a second, in pieces. Each is read from it when it is asked for.
  * @param sequence number of the first fragment, from 1
- * @returns `moof`, the head of `mdat`, and its media, for each
+ * @returns the number of the one after the last
  * @throws ClipError, SourceError
  */
 export async function* fragments(
@@ -39,36 +32,57 @@ export async function* fragments(
   ranges: readonly FragmentRange[],
   sequence: number,
   signal?: AbortSignal,
-): AsyncGenerator<Buffer[]> {
-  const tracks = ranges.map((range) => ({ ...range, next: range.from }));
-  const leader = tracks.find(({ track }) => track.type === 'video') ?? tracks[0];
+): AsyncGenerator<Buffer, number> {
+  for await (const parts of fragmentsOf(source, ranges, sequence, signal)) {
+    sequence++;
+    yield* readParts(parts, signal);
+  }
+  return sequence;
+}
+
+/** `moof`, the head of `mdat`, and its media, for each. */
+async function* fragmentsOf(
+  source: ByteSource,
+  ranges: readonly FragmentRange[],
+  sequence: number,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<(Buffer | ByteSpan)[]> {
+  const feeds = ranges.map((range) => new SampleFeed(range, signal));
+  const leader = ranges.find(({ track }) => track.type === 'video') ?? ranges[0];
   if (leader === undefined) return;
-  // in seconds of the movie
-  let time = Math.min(...tracks.map(({ track, dts }) => decodeTime(track, dts)));
-  while (tracks.some(({ next, to }) => next < to)) {
+  for (let time = await nextTime(feeds); time < Infinity;) {
     const end = boundary(leader, time);
-    const runs: { readonly range: FragmentRange; readonly dts: number; readonly samples: Placed[] }[] = [];
-    for (const range of tracks) {
-      const { dts, samples } = await samplesBefore(range, end, signal);
-      range.next += samples.length;
-      if (samples.length > 0) runs.push({ range, dts, samples });
+    const heads: (RunHead & { readonly samples: readonly PlacedSample[] })[] = [];
+    for (const feed of feeds) {
+      const { track, shift } = feed.range;
+      const dts = await feed.next();
+      const samples = await feed.takeBefore(Math.ceil(end * track.timescale - track.shift - ROUNDING_TICKS));
+      if (dts === undefined || samples.length === 0) continue;
+      heads.push({ type: track.type, trackId: track.id, baseTime: Math.max(0, dts + shift), samples });
     }
-    time = end;
-    if (runs.length === 0) {
-      time = Math.max(time, await nextTime(tracks, signal));
-      continue;
-    }
-    const media = new Media(source, signal);
-    await media.read(runs.flatMap(({ samples }) => samples));
-    const written = runs.map(({ range: { track, shift }, dts, samples }): Run => {
-      const own = samples.map((one): Sample => ({ ...one, data: media.at(one) }));
-      return { type: track.type, trackId: track.id, baseTime: Math.max(0, dts + shift), samples: own };
-    });
-    yield [fragmentHead(sequence++, written), ...written.flatMap(({ samples }) => samples.map(({ data }) => data))];
+    time = Math.max(end, await nextTime(feeds));
+    if (heads.length === 0) continue;
+    const spans = spansOf(
+      source,
+      heads.flatMap(({ samples }) => samples),
+    );
+    yield [fragmentHead(sequence++, heads), ...spans];
   }
 }
 
-type Placed = Omit<Sample, 'data'> & Place;
+/** The bytes of samples, one after another. */
+function spansOf(source: ByteSource, samples: readonly PlacedSample[]): ByteSpan[] {
+  const spans: { source: ByteSource; from: number; to: number }[] = [];
+  let bytes = 0;
+  for (const { at, data } of samples) {
+    const last = spans.at(-1);
+    if (last?.to === at) last.to += data.length;
+    else spans.push({ source, from: at, to: at + data.length });
+    bytes += data.length;
+  }
+  if (bytes > MAX_FRAGMENT_BYTES) throw new ClipError('unsupported', 'a second of the recording is too large');
+  return spans;
+}
 
 function decodeTime({ timescale, shift }: RecordedTrack, dts: number): number {
   return (dts + shift) / timescale;
@@ -83,66 +97,12 @@ function boundary({ track }: FragmentRange, time: number): number {
   return keyTime > time + FRAGMENT_SECONDS / 2 ? keyTime : time + FRAGMENT_SECONDS;
 }
 
-/** Time of the next sample of any track. */
-async function nextTime(tracks: readonly (FragmentRange & { readonly next: number })[], signal?: AbortSignal) {
-  const times: number[] = [];
-  for (const { track, next, to } of tracks)
-    if (next < to) times.push(decodeTime(track, (await loadSamples(track, next, next + 1, signal)).dts));
-  return Math.min(...times);
-}
-
-/** The next samples of a track that are decoded before a time. */
-async function samplesBefore(
-  { track, next, to }: FragmentRange & { readonly next: number },
-  end: number,
-  signal: AbortSignal | undefined,
-) {
-  const { marks, shift, timescale } = track;
-  const ticks = Math.ceil(end * timescale - shift - ROUNDING_TICKS);
-  const after = lastAtMost(marks.dts, ticks) + 1;
-  const loaded = await loadSamples(track, next, Math.max(next, Math.min(to, marks.sample[after] ?? to)), signal);
-  const samples: Placed[] = [];
-  const cursor = new SampleCursor(loaded);
-  while (cursor.next() && cursor.dts < ticks) {
-    const { duration, offset: compositionOffset, key, at, size } = cursor;
-    samples.push({ duration, compositionOffset, key, at, size });
+/** Time of the next sample of any track, in seconds of the movie; Infinity after the last one. */
+async function nextTime(feeds: readonly SampleFeed<FragmentRange>[]): Promise<number> {
+  let time = Infinity;
+  for (const feed of feeds) {
+    const dts = await feed.next();
+    if (dts !== undefined) time = Math.min(time, decodeTime(feed.range.track, dts));
   }
-  return { dts: loaded.dts, samples };
-}
-
-/** Reads samples that are near each other at once. */
-class Media {
-  readonly #source: ByteSource;
-  readonly #signal: AbortSignal | undefined;
-  /** Positions of what was read. */
-  readonly #places: number[] = [];
-  readonly #bytes: Buffer[] = [];
-
-  constructor(source: ByteSource, signal: AbortSignal | undefined) {
-    this.#source = source;
-    this.#signal = signal;
-  }
-
-  async read(places: readonly Place[]): Promise<void> {
-    if (places.reduce((sum, { size }) => sum + size, 0) > MAX_FRAGMENT_BYTES)
-      throw new ClipError('unsupported', 'a second of the recording is too large');
-    const sorted = [...places].sort((one, other) => one.at - other.at);
-    const spans: { at: number; end: number }[] = [];
-    for (const { at, size } of sorted) {
-      const last = spans.at(-1);
-      if (last !== undefined && at - last.end <= NEAR_BYTES) last.end = Math.max(last.end, at + size);
-      else spans.push({ at, end: at + size });
-    }
-    for (const { at, end } of spans) {
-      this.#places.push(at);
-      this.#bytes.push(await this.#source.read(at, end - at, this.#signal));
-    }
-  }
-
-  /** Bytes of a sample that was read. */
-  at({ at, size }: Place): Buffer {
-    const index = lastAtMost(this.#places, at);
-    const from = at - (this.#places[index] as number);
-    return (this.#bytes[index] as Buffer).subarray(from, from + size);
-  }
+  return time;
 }

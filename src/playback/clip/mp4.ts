@@ -15,6 +15,7 @@ import {
   type Joined,
   type JoinedTrack,
 } from './joined.ts';
+import { readParts, type ByteSpan } from './read-parts.ts';
 import { durationOf, extents, lastDuration, loadSamples, type Samples } from './samples.ts';
 import { lengthen, movePlaces, writtenTables, type WrittenPiece } from './written-table.ts';
 
@@ -29,8 +30,6 @@ interface LoadedTrack extends JoinedTrack {
   readonly samples: readonly Samples[];
 }
 
-/** Bytes that are read at once. */
-const READ_BYTES = 1024 * 1024;
 /** Limit of the head: about 10 hours of video at 30 frames per second. */
 const MAX_HEAD_BYTES = 32 * 1024 * 1024;
 /** `mdat` with a size of 64 bits. */
@@ -94,28 +93,41 @@ export class Mp4Clip {
   }
 
   /**
-   * Reads bytes of the file, in pieces of up to 1 MiB.
+   * Reads bytes of the file, in pieces. The head is held no longer than it is read.
    * @param from first byte
    * @param to byte after the last one
    * @throws SourceError
    */
-  async *read(from: number, to: number, signal?: AbortSignal): AsyncGenerator<Buffer> {
-    let at = 0;
-    for (const piece of this.#head) {
-      const part = piece.subarray(Math.max(0, from - at), Math.max(0, to - at));
-      if (part.length > 0) yield part;
-      at += piece.length;
-    }
-    for (const { file, from: first, to: last } of this.#media) {
-      const end = Math.min(last, first + to - at);
-      for (let next = Math.max(first, first + from - at); next < end;) {
-        const length = Math.min(READ_BYTES, end - next);
-        yield await file.recording.source.read(next, length, signal);
-        next += length;
-      }
-      at += last - first;
-    }
+  read(from: number, to: number, signal?: AbortSignal): AsyncGenerator<Buffer> {
+    const before = bytesOf(this.#head);
+    return readClip(partsOf(this.#head, from, to), spansOf(this.#media, from - before, to - before), signal);
   }
+}
+
+async function* readClip(head: Buffer[], media: readonly ByteSpan[], signal?: AbortSignal): AsyncGenerator<Buffer> {
+  for (let piece = head.shift(); piece !== undefined; piece = head.shift()) yield piece;
+  yield* readParts(media, signal);
+}
+
+/** Bytes of buffers from a position to another. */
+function partsOf(pieces: readonly Buffer[], from: number, to: number): Buffer[] {
+  let at = 0;
+  return pieces.flatMap((piece) => {
+    const part = piece.subarray(Math.max(0, from - at), Math.max(0, to - at));
+    at += piece.length;
+    return part.length > 0 ? [part] : [];
+  });
+}
+
+/** Spans of media from a position to another. */
+function spansOf(media: readonly Media[], from: number, to: number): ByteSpan[] {
+  let at = 0;
+  return media.flatMap(({ file, from: first, to: last }) => {
+    const { source } = file.recording;
+    const span = { source, from: first + Math.max(0, from - at), to: Math.min(last, first + to - at) };
+    at += last - first;
+    return span.from < span.to ? [span] : [];
+  });
 }
 
 function bytesOf(pieces: readonly Buffer[]): number {

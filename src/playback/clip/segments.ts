@@ -77,7 +77,7 @@ export async function* readSegment(
     const { dts } = await loadSamples(track, own.from, own.from + 1, signal);
     ranges.push({ track, ...own, dts, shift });
   }
-  for await (const pieces of fragments(source, ranges, sequence, signal)) yield Buffer.concat(pieces);
+  yield* fragments(source, ranges, sequence, signal);
 }
 
 /** Seconds of the movie. */

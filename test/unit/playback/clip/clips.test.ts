@@ -24,6 +24,8 @@ const AUDIO = audioTrack();
 const REORDER = [1, 3, 0, 0];
 const FRAME = 3000;
 const MS = 1_700_000_000_000;
+/** Bytes that are read at once. */
+const PIECE = 128 * 1024;
 
 /** Each packet has bytes of its own. */
 function unique(packets: readonly Packet[]): Packet[] {
@@ -182,8 +184,27 @@ test('a clip reads the index of a recording, the tables of its span, and only th
   t.true(file.source.bytesRead - index < 100_000);
   const { reads } = file.source;
   await collect(clip.read(0, clip.size));
-  t.true(file.source.reads - reads <= Math.ceil(clip.size / 2 ** 20) + 1);
-  t.true(file.source.largest <= 2 ** 20);
+  t.true(file.source.reads - reads <= Math.ceil(clip.size / PIECE) + 1);
+  t.true(file.source.largest <= PIECE);
+});
+
+test('of a clip that is read slowly, no more than two pieces are held', async (t) => {
+  const packets = videoPackets(VIDEO, { to: 60, gop: 600, bytes: 20_000 });
+  const file = await clipFile([VIDEO], packets, MS);
+  const span = { start: MS, duration: 60_000 };
+  const clip = await Mp4Clip.open([file], span);
+  for (const pieces of [clip.read(0, clip.size), (await openFmp4Clip([file], span)).pieces]) {
+    const before = file.source.bytesRead;
+    let media = 0;
+    for await (const piece of pieces) {
+      t.true(piece.length <= PIECE);
+      media += piece.length;
+      // tables of samples are among what was read
+      t.true(file.source.bytesRead - before <= media + PIECE + 60_000);
+      if (media > 10 * PIECE) break;
+    }
+    t.true(media > 10 * PIECE);
+  }
 });
 
 for (const continues of [false, true])
