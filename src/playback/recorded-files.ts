@@ -9,7 +9,7 @@ import type { OtherNodes } from '../peers/other-nodes.ts';
 import { StoredFile, storedOf } from '../recording/finished/entry.ts';
 import type { Query, Recorded } from '../recording/finished/recorded-index.ts';
 import type { Recordings } from '../recording/finished/recordings.ts';
-import { RecordedTrack } from '../recording/journal.ts';
+import { IndexedTrack } from '../recording/journal.ts';
 import type { Span } from './query.ts';
 
 const MP4 = 'MP4';
@@ -29,7 +29,7 @@ const PlayableFile = Type.Object({
   recordTime: Type.Number(),
   /** Bytes. */
   size: Type.Number(),
-  tracks: Type.Optional(Type.Array(RecordedTrack)),
+  tracks: Type.Optional(Type.Array(IndexedTrack)),
   /** Set where it is in a bucket alone. */
   stored: Type.Optional(StoredFile),
   /** Absent: MP4. */
@@ -165,7 +165,7 @@ export function hasParts({ container }: { readonly container?: string | undefine
 }
 
 /** Whether MP4 carries what is seen of a file, or else what is heard of it. */
-function isCarried(tracks: readonly RecordedTrack[]): boolean {
+function isCarried(tracks: readonly IndexedTrack[]): boolean {
   const leading = tracks.some(({ type }) => type === 'video') ? 'video' : 'audio';
   return tracks.some(({ type, codec }) => type === leading && CARRIED.has(codec));
 }

@@ -13,14 +13,19 @@ export function endOf({ startTime, recordTime }: RecordedFile): number {
   return startTime + recordTime;
 }
 
-/** Joins files that follow each other, or overlap, and have the same tracks. @param files in the order of their starts */
+/** Joins files that follow each other, or overlap, and have tracks of the same format, as clips do. @param files in the order of their starts */
 export function joined(files: Iterable<RecordedFile>): RecordedSpan[] {
   const spans: { start: number; end: number }[] = [];
   const lastOf = new Map<string | undefined, { start: number; end: number }>();
+  /** Tracks of the newest file of each recording. */
+  const tracksOf = new Map<string, string | undefined>();
   for (const file of files) {
     const tracks = JSON.stringify(file.tracks);
     const last = lastOf.get(tracks);
-    if (last !== undefined && file.startTime - last.end <= JOIN_MS) last.end = Math.max(last.end, endOf(file));
+    const isChanged = tracksOf.has(file.recordId) && tracksOf.get(file.recordId) !== tracks;
+    tracksOf.set(file.recordId, tracks);
+    if (last !== undefined && !isChanged && file.startTime - last.end <= JOIN_MS)
+      last.end = Math.max(last.end, endOf(file));
     else {
       const span = { start: file.startTime, end: endOf(file) };
       spans.push(span);

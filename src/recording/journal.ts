@@ -34,7 +34,14 @@ export const RecordedTrack = Type.Object({
   samplerate: Type.Optional(Type.Number()),
   channels: Type.Optional(Type.Number()),
 });
-export type RecordedTrack = Static<typeof RecordedTrack>;
+
+/** Format of a track in journals and in the index. */
+export const IndexedTrack = Type.Object({
+  ...RecordedTrack.properties,
+  /** Digest that is the same for tracks of which `sameFormat` holds. Older versions lack it. */
+  format: Type.Optional(Type.String()),
+});
+export type IndexedTrack = Static<typeof IndexedTrack>;
 
 const Entry = Type.Object({
   /** Path until the file is finished. */
@@ -47,7 +54,7 @@ const Entry = Type.Object({
   info: Type.String(),
   ...RECORDED,
   /** Tracks at its beginning. Older versions lack them. */
-  tracks: Type.Optional(Type.Array(RecordedTrack)),
+  tracks: Type.Optional(Type.Array(IndexedTrack)),
   /** Steps after it is finished; none where absent. */
   delivery: Type.Optional(Type.Object({ announced: Type.Boolean(), uploaded: Type.Boolean() })),
   /** Set once the file is complete and is to get its name. */

@@ -9,7 +9,7 @@ import type { Disk } from '../core/disks.ts';
 import { FileWriter } from './file-writer.ts';
 import { finishFile, valuesOf } from './finish.ts';
 import type { Journal, JournalEntry } from './journal.ts';
-import { shownTrack } from './finished/entry.ts';
+import { indexedTrack } from './finished/entry.ts';
 import { mendFile } from './mend.ts';
 import { freeName, placeBelow, temporaryBeside } from '../lib/files/paths.ts';
 import { partsOf } from './settings.ts';
@@ -156,7 +156,7 @@ export class RecordedFile {
     const place = await placeBelow(entry.root, this.#parts.file);
     const temporary = temporaryBeside(place);
     const { ino: folder } = await stat(dirname(temporary));
-    const known = { ...entry, temporary, folder, tracks: tracks.map(shownTrack) };
+    const known = { ...entry, temporary, folder, tracks: tracks.map(indexedTrack) };
     await journal.put(known);
     try {
       const handle = await open(temporary, 'wx');

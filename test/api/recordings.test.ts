@@ -36,7 +36,8 @@ test('finished files are listed and shown with what is known of them', async (t)
   const { call, root, finish } = await open(t);
   t.deepEqual((await call('GET', PATH)).body?.response, { recordings: [] });
   const tracks = [{ type: 'audio', codec: 'AAC', samplerate: 48_000, channels: 2 }];
-  const id = await finish(NOON, { metadata: 'mine', tracks, recordTime: 1234 });
+  const indexed = tracks.map((track) => ({ ...track, format: 'digest' }));
+  const id = await finish(NOON, { metadata: 'mine', tracks: indexed, recordTime: 1234 });
   const { body } = await call('GET', PATH);
   const [recording] = (body?.response as { recordings: Record<string, unknown>[] }).recordings;
   t.like(recording, {

@@ -178,7 +178,7 @@ function shownFile({ id, entry }: Recorded, node: string): Recording {
     finishTime: localTime(entry.finishTime),
     duration: entry.recordTime / 1000,
     ...{ size, container, isLocal },
-    ...(tracks !== undefined && { tracks }),
+    ...(tracks !== undefined && { tracks: tracks.map(({ format: _, ...shown }) => shown) }),
     ...(upload !== undefined && { upload }),
   };
 }

@@ -107,9 +107,17 @@ function isSameFormat({ tracks }: RecordedMp4, other: RecordedMp4): boolean {
     tracks.length === other.tracks.length &&
     tracks.every((track, index) => {
       const same = other.tracks[index] as RecordedTrack;
-      return track.type === same.type && track.timescale === same.timescale && track.format.equals(same.format);
+      return track.timescale === same.timescale && isSameEntry(track, same);
     })
   );
+}
+
+/** Whether what decodes one decodes the other: entries of audio also tell its bitrate. */
+function isSameEntry({ description: one, format }: RecordedTrack, { description: other, format: next }: RecordedTrack) {
+  if (one.type === 'video' || other.type === 'video') return format.equals(next);
+  const configs = [one, other].map(({ config }) => config?.toString('hex'));
+  const isSameShape = one.samplerate === other.samplerate && one.channels === other.channels;
+  return one.codec === other.codec && isSameShape && configs[0] === configs[1];
 }
 
 /** The tracks of a clip that have samples. */

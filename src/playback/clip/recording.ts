@@ -14,7 +14,7 @@ export interface RecordedTrack {
   readonly type: 'video' | 'audio';
   readonly timescale: number;
   readonly description: SampleDescription;
-  /** `stsd`: the same in recordings that can follow each other in a clip. */
+  /** `stsd`. Video has the same one in recordings that can follow each other in a clip. */
   readonly format: Buffer;
   /** `trak` without edits and tables. */
   readonly trak: Buffer;

@@ -1,7 +1,8 @@
+import { createHash } from 'node:crypto';
 import { basename } from 'node:path';
 import Type, { type Static } from 'typebox';
-import type { Track } from '../../core/track.ts';
-import { RECORDED, RecordedTrack } from '../journal.ts';
+import type { MediaTrack, Track } from '../../core/track.ts';
+import { IndexedTrack, RECORDED } from '../journal.ts';
 
 export const Upload = Type.Object({
   state: Type.Enum(['waiting', 'uploaded', 'failed']),
@@ -31,7 +32,7 @@ export const Entry = Type.Object({
   /** Absolute, with links resolved, as in the info file. */
   filePath: Type.String(),
   container: Type.String(),
-  tracks: Type.Optional(Type.Array(RecordedTrack)),
+  tracks: Type.Optional(Type.Array(IndexedTrack)),
   /** Identifies the file under its name, with its size. */
   inode: Type.Number(),
   /** Bytes. */
@@ -83,6 +84,8 @@ export const CURSOR = '^\\d{8}T\\d{9}(-[0-9a-f]{32})?$';
 export const ID_LENGTH = '20261129T140531123-'.length + 32;
 const HOUR_LENGTH = '20261129T14'.length;
 const TEMPORARY = 'tmp_';
+/** Characters of a digest, of 6 bits each. */
+const FORMAT_LENGTH = 16;
 /** Years of four digits. */
 const MAX_TIME = Date.UTC(10_000, 0) - 1;
 
@@ -114,10 +117,35 @@ export function endOf(hour: string): string {
   return `${hour}9999999`;
 }
 
-/** Format of a track, without its configuration. */
-export function shownTrack(track: Track): RecordedTrack {
+/** Format of a track, with a digest instead of its configuration. */
+export function indexedTrack(track: Track): IndexedTrack {
   const { type, codec } = track;
-  if (type === 'audio') return { type, codec, samplerate: track.samplerate, channels: track.channels };
   if (type === 'data') return { type, codec };
-  return { type, codec, width: track.width, height: track.height };
+  if (type === 'image') return { type, codec, width: track.width, height: track.height };
+  const format = formatOf(track);
+  if (type === 'audio') return { type, codec, samplerate: track.samplerate, channels: track.channels, format };
+  return { type, codec, width: track.width, height: track.height, format };
+}
+
+function formatOf(track: MediaTrack): string {
+  const { codec, timebase, config } = track;
+  const { width, height, sar } = track.type === 'video' ? track : {};
+  const { samplerate, channels } = track.type === 'audio' ? track : {};
+  const facts = [
+    codec,
+    timebase.num,
+    timebase.den,
+    width,
+    height,
+    sar?.num,
+    sar?.den,
+    samplerate,
+    channels,
+    config === undefined,
+  ];
+  return createHash('sha256')
+    .update(JSON.stringify(facts))
+    .update(config ?? '')
+    .digest('base64url')
+    .slice(0, FORMAT_LENGTH);
 }

@@ -75,11 +75,17 @@ export async function openPlayback(t: ExecutionContext, setup: Setup = {}) {
     return node.finish(NOON + second * 1000, { ...names, ...more }, content);
   };
   /** Records video of 30 frames and a key frame a second, with audio. @param second after noon */
-  const recordMp4 = (second: number, seconds: number, more: Parameters<typeof node.finish>[1] = {}, bytes = 100) => {
+  const recordMp4 = (
+    second: number,
+    seconds: number,
+    more: Parameters<typeof node.finish>[1] = {},
+    bytes = 100,
+    video = VIDEO,
+  ) => {
     const [from, to] = [second, second + seconds];
-    const packets = interleaved(videoPackets(VIDEO, { from, to, gop: 30, bytes }), audioPackets(AUDIO, { from, to }));
+    const packets = interleaved(videoPackets(video, { from, to, gop: 30, bytes }), audioPackets(AUDIO, { from, to }));
     const [recordTime, finishTime] = [seconds * 1000, NOON + to * 1000];
-    return record(second, { recordTime, finishTime, ...more }, recordedBytes([VIDEO, AUDIO], packets));
+    return record(second, { recordTime, finishTime, ...more }, recordedBytes([video, AUDIO], packets));
   };
   /** Records packets as MPEG-TS. @param second after noon */
   const recordTs = (second: number, tracks: readonly MediaTrack[], packets: readonly Packet[], seconds: number) => {

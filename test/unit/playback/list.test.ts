@@ -1,6 +1,9 @@
 import test from 'ava';
 import { signUrl } from '../../../src/access/policy/sign.ts';
+import { indexedTrack } from '../../../src/recording/finished/entry.ts';
 import { askedByHand, notedSessions } from '../../support/access/access.ts';
+import { placedTracks } from '../../support/media/mp4-samples.ts';
+import { audioTrack, AVC_HIGH, videoTrack } from '../../support/media/packets.ts';
 import { until } from '../../support/time/until.ts';
 import { openPlayback } from '../../support/playback/recorded.ts';
 
@@ -38,6 +41,23 @@ test('the times are listed of which a stream has recordings', async (t) => {
       url: 'http://localhost:80/app/stream/get?start=2026-03-05T12%3A00%3A10.000Z&duration=1',
     },
   ]);
+});
+
+test('a time ends where the clip of it does, at a change of format', async (t) => {
+  const { get, recordMp4 } = await openPlayback(t);
+  const other = videoTrack({ config: AVC_HIGH });
+  for (const [index, video] of [videoTrack(), other, other].entries())
+    await recordMp4(2 * index, 2, { tracks: [video, audioTrack()].map(indexedTrack) }, 100, video);
+  const listed = (await get(LIST)).json<{ duration: number; url: string }[]>();
+  t.deepEqual(
+    listed.map(({ duration }) => duration),
+    [2, 4],
+  );
+  for (const { duration, url } of listed) {
+    const { pathname, search } = new URL(url);
+    const [track] = placedTracks((await get(pathname + search)).rawPayload);
+    t.is(track?.samples.length, duration * 30);
+  }
 });
 
 test('the times are cut to what was asked for', async (t) => {

@@ -28,8 +28,27 @@ test('files of other tracks are no part of a span', (t) => {
     { start: 0, end: 1000 },
     { start: 1000, end: 3000 },
   ]);
-  const [other, ...more] = joined([file('a', 0, 1000), file('b', 10, 900, { tracks: undefined }), file('c', 1010, 5)]);
+  const [other, ...more] = joined([
+    file('a', 0, 1000),
+    file('b', 10, 900, { tracks: undefined, recordId: 'two' }),
+    file('c', 1010, 5),
+  ]);
   t.deepEqual([other, more], [{ start: 0, end: 1015 }, [{ start: 10, end: 910 }]]);
+});
+
+test('a span ends where a recording changes its format, however short another one was', (t) => {
+  const [one, other] = ['x', 'y'].map((format) => ({
+    tracks: [{ ...VIDEO[0], type: 'video', codec: 'H264', format }],
+  }));
+  const files = [file('a', 0, 1000, one), file('b', 1000, 500, other), file('c', 1500, 1000, one)];
+  t.deepEqual(joined(files), [
+    { start: 0, end: 1000 },
+    { start: 1000, end: 1500 },
+    { start: 1500, end: 2500 },
+  ]);
+  t.deepEqual(joined([...files.slice(0, 1), file('d', 1000, 10, { ...one, recordId: 'two' })]), [
+    { start: 0, end: 1010 },
+  ]);
 });
 
 test('a clip plays the files of its time, each from where the last one ends', (t) => {

@@ -8,6 +8,7 @@ import type { ClipFile } from '../../../../src/playback/clip/joined.ts';
 import { Mp4Clip } from '../../../../src/playback/clip/mp4.ts';
 import { placedTracks, shownSamples, type PlacedSample } from '../../../support/media/mp4-samples.ts';
 import {
+  AAC_SSR,
   audioPackets,
   audioTrack,
   AVC_HIGH,
@@ -264,6 +265,18 @@ test('a clip ends before a gap, and before another format', async (t) => {
   t.is((await Mp4Clip.open([one], span)).stop, 'gap');
   t.is((await Mp4Clip.open([one, other], { ...span, duration: 5000 })).stop, undefined);
   t.is((await Mp4Clip.open([one, gone], { start: MS + 16_000, duration: 1000 })).start, MS + 16_000);
+});
+
+test('a clip goes on with audio of which another bitrate was declared, and ends before another configuration', async (t) => {
+  const files = async (...tracks: MediaTrack[]) =>
+    await Promise.all(
+      tracks.map((track, index) => clipFile([track], audioPackets(track as never, { to: 10 }), MS + index * 10_000)),
+    );
+  const span = { start: MS, duration: 20_000 };
+  const stop = async (other: MediaTrack) => (await Mp4Clip.open(await files(AUDIO, other), span)).stop;
+  t.is(await stop(audioTrack({ bitrate: 96_000 })), undefined);
+  t.is(await stop(audioTrack({ config: AAC_SSR })), 'change');
+  t.is(await stop(audioTrack({ channels: 1 })), 'change');
 });
 
 test('there is no clip of a time that was not recorded', async (t) => {
