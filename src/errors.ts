@@ -78,6 +78,11 @@ const table = {
   eventInvalid: [400, (detail: string) => detail],
   eventStreamNotFound: [404, (path: string) => `Could not find stream: [${path}]`],
   eventNotInjected: [500, (path: string) => `Internal Server Error - Could not inject event: [${path}]`],
+  subtitlesInvalid: [400, (detail: string) => detail],
+  subtitlesNotShown: [
+    503,
+    (path: string) => `The stream has no media yet, or too many subtitles that wait for their time: [${path}]`,
+  ],
   tooManyWrongCredentials: [429, () => 'Too many wrong credentials'],
   hostForbidden: [403, (host: string) => `Host is not allowed: [${host}]`],
   vhostExists: [409, (vhost: string) => `The virtual host already exists: [${vhost}]`],

@@ -9,7 +9,7 @@ const READING: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 /** Actions that only list, although their method is POST. */
 const LISTING = /:(?:records|pushes|hlsDumps)$/;
 /** Actions that change no configuration and may be called many times a second. */
-const FREQUENT = /:sendEvents?$/;
+const FREQUENT = /:send(?:Events?|Subtitles)$/;
 const MOST_NAMES = 20;
 /** Limits of the length of a name and of a path in the audit log. */
 const LONGEST = { name: 200, path: 2000 };

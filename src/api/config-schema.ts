@@ -8,6 +8,7 @@ import { isListSchema, isObjectSchema, type Described } from '../config/resolve.
 import { StandbySpec } from '../channels/standby/kind.ts';
 import { DumpChoice, DumpCreation, HlsConclusion } from './requests/hls-request.ts';
 import { StreamEvent } from './requests/event-request.ts';
+import { StreamSubtitles } from './requests/subtitles-request.ts';
 import { PullCreation } from './requests/pull-request.ts';
 import { PushCreation } from './requests/push-request.ts';
 import { MultiplexChannelCreation } from './multiplex-channel.ts';
@@ -38,6 +39,7 @@ export type SchemaName =
   | 'ScheduledChannelCreation'
   | 'StandbyCreation'
   | 'StreamEvent'
+  | 'StreamSubtitles'
   | 'TaskChoice'
   | 'TaskId'
   | 'VirtualHost';
@@ -88,6 +90,7 @@ export function configSchemas(): Readonly<Record<SchemaName, object>> {
     ScheduledChannelCreation,
     StandbyCreation: StandbySpec,
     StreamEvent,
+    StreamSubtitles,
     TaskChoice,
     TaskId,
     VirtualHost: {

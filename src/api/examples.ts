@@ -69,6 +69,10 @@ export const EXAMPLES: Readonly<Record<SchemaName, object>> = {
   ScheduledChannelChange: PROGRAMS,
   ScheduledChannelCreation: { stream: { name: 'tv' }, ...PROGRAMS },
   StandbyCreation: { file: '/srv/media/pause.mp4', maxDuration: 3600 },
+  StreamSubtitles: {
+    format: 'webvtt',
+    data: [{ label: 'English', subtitles: [{ startOffset: 0, durationMs: 3000, text: 'Good evening' }] }],
+  },
   StreamEvent: { eventFormat: 'id3v2', events: [{ frameType: 'TXXX', info: 'score', data: '2:1' }] },
   TaskChoice: { id: 'first' },
   TaskId: { id: 'first' },

@@ -29,6 +29,7 @@ import { codecRoutes } from './routes/codecs.ts';
 import { hlsRoutes } from './routes/hls.ts';
 import { multiplexChannelRoutes } from './routes/multiplex-channels.ts';
 import { eventRoutes } from './routes/events.ts';
+import { subtitleRoutes } from './routes/subtitles.ts';
 import { nodeRoutes } from './routes/nodes.ts';
 import { overviewRoutes, type OverviewOptions } from './routes/overview.ts';
 import { outputProfileRoutes } from './routes/output-profiles.ts';
@@ -123,6 +124,7 @@ export async function addResources(app: FastifyInstance, options: ResourceOption
   await app.register(recordRoutes(registry, records));
   await app.register(hlsRoutes(registry, options.playlists));
   await app.register(eventRoutes(registry));
+  await app.register(subtitleRoutes(registry));
   await app.register(sessionRoutes(registry, sessions));
   await app.register(statisticsRoutes({ registry, directory, shared }));
   const nodes = new AllNodes(cluster.config, others, user);

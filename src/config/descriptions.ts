@@ -217,9 +217,15 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'Application/EventGenerator': 'Events that are repeated with every stream.',
   'EventGenerator/Enable': 'On or off.',
   'EventGenerator/Path': 'File with the events, relative to Server.xml. It is followed.',
-  'Application/Subtitles': 'Not available.',
-  'Subtitles/*': 'Not available.',
-  'Subtitles/Rendition/*': 'Not available.',
+  'MediaOptions/Subtitles': 'Former place of `Subtitles` of the application, which count where both are.',
+  'Application/Subtitles': 'Subtitle tracks, which `:sendSubtitles` fills ([how](subtitles.md)).',
+  'Subtitles/Enable': 'On or off.',
+  'Subtitles/DefaultLabel': 'Label of the track that players show unless their user chooses otherwise.',
+  'Subtitles/Rendition': 'A track, in every stream.',
+  'Subtitles/Rendition/Label': 'Name of the track in players and in `:sendSubtitles`.',
+  'Subtitles/Rendition/Language': 'Language, such as `ko` or `kor`.',
+  'Subtitles/Rendition/AutoSelect': 'Players may choose the track by the language of their user.',
+  'Subtitles/Rendition/Forced': 'Shown also to those who asked for no subtitles.',
   'FILE/Standby':
     'Whether recordings have the slate of a publisher that is away, as by default; otherwise they go on in another file.',
   'Push/Standby':
@@ -445,7 +451,7 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'Options/HLSChunklistPathDepth':
     'Which URIs master playlists have, all of them relative: `1` from the application on, `2` from the root on, otherwise beside the master playlist.',
   'Options/EnableTsPackaging': 'Also for HLS with MPEG-TS.',
-  'Options/EnableSubtitles': 'Not available.',
+  'Options/EnableSubtitles': 'The playlist has the subtitles of the application.',
   'Playlist/Rendition': 'One quality.',
   'Rendition/Name': 'Name that players show.',
   'Rendition/Video': 'Name of a video track.',

@@ -1,5 +1,4 @@
 import { isGuarded } from './enables.ts';
-import { explicit } from './resolve.ts';
 import type { ApplicationConfig, ServerConfig, VirtualHostConfig, WebrtcBindConfig } from './model.ts';
 
 /** Tests for whether a module is configured, by the place of its settings. */
@@ -24,10 +23,6 @@ const provider = (name: 'rtsp'): Places => ({
 const profilesOf = ({ outputProfiles }: ApplicationConfig) => outputProfiles.outputProfile;
 
 const playlistsOf = (application: ApplicationConfig) => profilesOf(application).flatMap(({ playlists }) => playlists);
-
-/** Enabled by default: only an explicit setting expects subtitles. */
-const asksForSubtitles = ({ options }: ReturnType<typeof playlistsOf>[number]): boolean =>
-  (explicit(options) as Partial<typeof options>).enableSubtitles === true;
 
 const lacksSecret = (webrtc: WebrtcBindConfig | undefined): boolean =>
   webrtc !== undefined && webrtc.iceCandidates.tcpRelay.length > 0 && webrtc.iceCandidates.tcpRelaySecret === undefined;
@@ -77,8 +72,11 @@ const MODULES: readonly (readonly [name: string, places: Places, consequence?: s
     },
     'is not offered to clients: it needs a TcpRelaySecret that the relay shares',
   ],
-  ['Subtitles', { application: ({ subtitles }) => subtitles?.enable }],
-  ['EnableSubtitles', { application: (application) => playlistsOf(application).some(asksForSubtitles) }],
+  [
+    'Subtitles in OutputProfiles/MediaOptions',
+    { application: ({ outputProfiles }) => outputProfiles.mediaOptions?.subtitles },
+    'moved to the application: write Subtitles there, which counts where both are',
+  ],
   [
     'Encodes/Data',
     { application: (application) => profilesOf(application).some(({ encodes }) => encodes.data.length > 0) },

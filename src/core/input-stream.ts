@@ -8,10 +8,27 @@ import type { UserData } from './sei-insertion.ts';
 import type { Session } from './session.ts';
 import type { Source } from './source.ts';
 import { VIDEO_TIMEBASE } from './timebase.ts';
-import type { DataCodec, DataTrack, Track } from './track.ts';
+import type { DataCodec, DataTrack, SubtitleTrack, Track } from './track.ts';
 import { StandbySpans } from './standby-spans.ts';
 import { Stream } from './stream.ts';
 import { OutputStream } from './output-stream.ts';
+import { writeCue, type SubtitleCue } from './subtitle-cue.ts';
+import { SubtitleTracks } from './subtitle-tracks.ts';
+import type { SubtitlesConfig } from '../config/model.ts';
+
+/** A cue of a subtitle track of the stream. */
+export interface TimedCue {
+  readonly track: SubtitleTrack;
+  /** Milliseconds from the time of the media that arrived last. */
+  readonly startMs: number;
+  readonly durationMs: number;
+  readonly cue: SubtitleCue;
+}
+
+/** A step of the newest media time beyond this is a jump of the source's clock: what waits moves with it. */
+const JUMP_SECONDS = 10;
+/** Most cues of a stream whose time has not come. */
+const MAX_WAITING_CUES = 1000;
 
 export interface InputOptions {
   /** State from the stream before, and for the next one. */
@@ -22,6 +39,8 @@ export interface InputOptions {
   readonly isPassthrough?: boolean;
   /** The management API lists it before its tracks are known. */
   readonly isListed?: boolean;
+  /** Subtitle tracks that it has beside those of its source. */
+  readonly subtitles?: SubtitlesConfig | undefined;
   /** Outlives its publishers, which have input streams of their own: something else is shown between them. */
   readonly hasStandby?: boolean;
 }
@@ -43,6 +62,11 @@ export class InputStream extends Stream {
   #handsOver = false;
   #isVacant = false;
   readonly #events = new EventTracks();
+  readonly #subtitles: SubtitleTracks;
+  /** Cues whose time has not come, in its order. */
+  #cues: readonly Packet[] = [];
+  /** Media time, in seconds, that their times were last compared with. */
+  #cuesAt = 0;
   readonly #outputs = new Map<string, OutputStream>();
 
   constructor(name: string, source: Source, parent: Counters, options: InputOptions = {}) {
@@ -55,6 +79,7 @@ export class InputStream extends Stream {
     this.isPassthrough = isPassthrough;
     this.hasStandby = options.hasStandby === true;
     this.#isListed = isListed;
+    this.#subtitles = new SubtitleTracks(options.subtitles);
   }
 
   get source(): Source {
@@ -120,7 +145,7 @@ export class InputStream extends Stream {
   }
 
   override setTracks(tracks: readonly Track[]): void {
-    super.setTracks(this.#events.after(tracks));
+    super.setTracks(this.#events.after(this.#subtitles.after(tracks)));
   }
 
   /**
@@ -151,9 +176,44 @@ export class InputStream extends Stream {
     return true;
   }
 
+  /** The subtitle track with a label; undefined where there is none. */
+  subtitleTrack(label: string): SubtitleTrack | undefined {
+    return this.#subtitles.of(label);
+  }
+
+  /**
+   * Shows subtitles, from the time of the media that arrived last on. Each is written when its time has come.
+   * @returns false when there is no media yet, or none any more; or when too many wait already: then none is shown
+   */
+  showCues(cues: readonly TimedCue[]): boolean {
+    const { newest } = this.arrival;
+    if (this.closed || newest === undefined || this.#cues.length + cues.length > MAX_WAITING_CUES) return false;
+    this.#writeCues(newest);
+    const packets = cues.map(({ track, startMs, durationMs, cue }): Packet => {
+      const pts = Math.round(newest * 1000 + startMs);
+      return { track, dts: pts, pts, duration: durationMs, key: true, data: writeCue(cue) };
+    });
+    this.#cues = [...this.#cues, ...packets].sort((one, other) => one.pts - other.pts);
+    this.#writeCues(newest);
+    return true;
+  }
+
   override write(packet: Packet): void {
     this.arrival.note(packet);
+    if (this.#cues.length > 0) this.#writeCues(this.arrival.newest ?? -Infinity);
     super.write(packet);
+  }
+
+  /** @param until media time in seconds */
+  #writeCues(until: number): void {
+    const step = until - this.#cuesAt;
+    this.#cuesAt = until;
+    if (step < -JUMP_SECONDS || step > JUMP_SECONDS) this.#cues = this.#cues.map((cue) => later(cue, step));
+    const waiting = this.#cues.findIndex(({ pts }) => pts > until * 1000);
+    const due = waiting < 0 ? this.#cues : this.#cues.slice(0, waiting);
+    if (due.length === 0) return;
+    this.#cues = this.#cues.slice(due.length);
+    for (const packet of due) super.write(packet);
   }
 
   override wantKey(): void {
@@ -169,4 +229,9 @@ export class InputStream extends Stream {
   protected override closeChildren(reason: string): void {
     for (const output of [...this.#outputs.values()]) output.close(reason);
   }
+}
+
+function later(packet: Packet, seconds: number): Packet {
+  const pts = packet.pts + Math.round(seconds * 1000);
+  return { ...packet, dts: pts, pts };
 }

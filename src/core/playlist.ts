@@ -20,6 +20,8 @@ export interface Playlist {
   readonly name?: string;
   readonly fileName?: string;
   readonly options: PlaylistOptions;
+  /** Leaves out the stream's subtitles. */
+  readonly hidesSubtitles?: boolean;
   readonly renditions: readonly Rendition[];
 }
 

@@ -10,7 +10,9 @@ export type ImageCodec = 'JPEG' | 'PNG' | 'WEBP' | 'AVIF';
  * "duration": milliseconds }`), AMF (an AMF0 data message: name and values).
  */
 export type DataCodec = 'ID3v2' | 'SCTE35' | 'CUE' | 'AMF';
-export type Codec = VideoCodec | AudioCodec | ImageCodec | DataCodec;
+/** Timed text: settings and payload of a WebVTT cue (core/subtitle-cue.ts). */
+export type SubtitleCodec = 'WebVTT';
+export type Codec = VideoCodec | AudioCodec | ImageCodec | DataCodec | SubtitleCodec;
 
 /** Encoder of a track of an output profile. It lives as long as the track does. */
 export interface Encoder {
@@ -85,11 +87,23 @@ export interface DataTrack extends TrackBase {
   readonly target?: 'video' | 'audio';
 }
 
+/** Subtitles, each packet one cue, at the time and for the duration that it is shown. `publicName` is its label. */
+export interface SubtitleTrack extends TrackBase {
+  readonly type: 'subtitle';
+  readonly codec: SubtitleCodec;
+  /** Players choose it by language, without being asked. */
+  readonly autoSelect: boolean;
+  /** Players show it unless their user chose otherwise. */
+  readonly isDefault: boolean;
+  /** Essential, even to those who asked for no subtitles. */
+  readonly forced: boolean;
+}
+
 /**
  * Format of a packet's bytes. Immutable: a change of configuration makes a new Track
  * with the same id, so a reader sees it as `packet.track !== known`.
  */
-export type Track = VideoTrack | AudioTrack | ImageTrack | DataTrack;
+export type Track = VideoTrack | AudioTrack | ImageTrack | DataTrack | SubtitleTrack;
 export type MediaTrack = VideoTrack | AudioTrack;
 
 /** Whether a track is video or audio. */

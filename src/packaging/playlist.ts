@@ -2,10 +2,11 @@ import type { Breaks } from './breaks.ts';
 import type { Init, Segment } from './segment.ts';
 import type { Window } from './window.ts';
 
-/** URIs of a track's files, relative to its chunklist. */
+/** URIs of a rendition's files, relative to its chunklist. */
 export interface FileNames {
   chunklist(): string;
-  init(init: Init): string;
+  /** Absent where segments need no initialization. */
+  init?(init: Init): string;
   segment(msn: number): string;
   part(msn: number, index: number): string;
 }
@@ -108,7 +109,7 @@ export class ChunklistBuilder {
   /** Tags for the differences from the segment before. */
   #prelude(segment: Segment, before: Segment | undefined): string {
     const discontinuity = segment.discontinuity ? '#EXT-X-DISCONTINUITY\n' : '';
-    if (before?.init === segment.init) return discontinuity;
+    if (this.#names.init === undefined || before?.init === segment.init) return discontinuity;
     return `${discontinuity}#EXT-X-MAP:URI="${this.#names.init(segment.init)}"\n`;
   }
 
@@ -145,7 +146,7 @@ export class ChunklistBuilder {
   #hint({ open, next }: Window, before: Segment | undefined): string {
     if (open === undefined || next === undefined) return '';
     const part = `#EXT-X-PRELOAD-HINT:TYPE=PART,URI="${this.#names.part(next.msn, next.part)}"\n`;
-    if (before === undefined || before.init === open.init) return part;
+    if (this.#names.init === undefined || before === undefined || before.init === open.init) return part;
     return `#EXT-X-PRELOAD-HINT:TYPE=MAP,URI="${this.#names.init(open.init)}"\n${part}`;
   }
 }

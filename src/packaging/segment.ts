@@ -37,19 +37,19 @@ export class Segment<Data = Buffer> {
   duration = 0;
   bytes = 0;
   complete = false;
-  readonly #clock: MediaClock;
+  readonly clock: MediaClock;
 
   constructor(msn: number, init: Init, discontinuity: boolean, clock: MediaClock, presentation: number) {
     this.msn = msn;
     this.init = init;
     this.discontinuity = discontinuity;
-    this.#clock = clock;
+    this.clock = clock;
     this.presentation = presentation;
   }
 
   /** Wall clock at `presentation`, in milliseconds since the epoch. */
   get wallClock(): number {
-    return this.#clock.at(this.presentation);
+    return this.clock.at(this.presentation);
   }
 
   /** Whether the segment has no media. It is listed so that sequence numbers agree on all tracks. */

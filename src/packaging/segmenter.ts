@@ -16,6 +16,7 @@ import { SegmentLength } from './segment-length.ts';
 import { TargetDuration } from './target-duration.ts';
 import { TrackPackager } from './track-packager.ts';
 import { WallTime, type MediaClock } from './wall-time.ts';
+import type { WindowLimits } from './window.ts';
 
 export interface SegmenterOptions {
   /** Seconds. */
@@ -123,6 +124,14 @@ export class Segmenter<Data = Buffer> {
   /** Seconds, EXT-X-TARGETDURATION. */
   get targetDuration(): number {
     return this.#target.seconds;
+  }
+
+  /** Limits of all windows of the stream. */
+  get windowLimits(): WindowLimits {
+    return {
+      segmentCount: this.#options.segmentCount,
+      leastSeconds: () => LEAST_TARGETS * this.targetDuration,
+    };
   }
 
   get progress(): PlaylistPosition {
@@ -255,11 +264,9 @@ export class Segmenter<Data = Buffer> {
   }
 
   #package(track: MediaTrack, initVersion: number): TrackPackager<Data> {
-    const { segmentCount, chunkDuration } = this.#options;
     const limits = {
-      segmentCount,
-      leastSeconds: () => LEAST_TARGETS * this.targetDuration,
-      chunkDuration,
+      ...this.windowLimits,
+      chunkDuration: this.#options.chunkDuration,
       videoTarget: () => this.#leaders.videoTarget,
       nextCut: () => this.#schedule.nextFor(packager),
     };

@@ -103,6 +103,11 @@ export class TrackPackager<Data = Buffer> {
     return this.#writer.partTarget;
   }
 
+  /** Seconds added to the source's times in the growing segment. */
+  get shift(): number {
+    return this.#writer.cut?.shift ?? 0;
+  }
+
   /** Whether every listed segment can be decoded without those before it, by its key frame. */
   get independent(): boolean {
     return this.#writer.independent;

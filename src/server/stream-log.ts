@@ -57,7 +57,7 @@ function origin({ source }: InputStream): { readonly remote?: string; readonly u
 function tracksText(tracks: readonly Track[]): string {
   return tracks
     .flatMap((track) => {
-      if (track.type === 'data') return [];
+      if (track.type === 'data' || track.type === 'subtitle') return [];
       const isSized = track.type === 'video' && track.width > 0;
       return isSized ? [`${track.width}x${track.height}`, track.codec] : [track.codec];
     })

@@ -1,10 +1,10 @@
 import type { Measured } from '../core/meter.ts';
 import type { Stream } from '../core/stream.ts';
-import type { AudioTrack, ImageTrack, MediaTrack, Track, VideoTrack } from '../core/track.ts';
+import type { AudioTrack, ImageTrack, MediaTrack, SubtitleTrack, Track, VideoTrack } from '../core/track.ts';
 import { localTime } from '../lib/local-time.ts';
 import type { TrackInfo } from './track-schema.ts';
 
-const TYPE_NAMES = { video: 'Video', audio: 'Audio', image: 'Video', data: 'Data' } as const;
+const TYPE_NAMES = { video: 'Video', audio: 'Audio', image: 'Video', data: 'Data', subtitle: 'Subtitle' } as const;
 
 /** The tracks of a stream (docs/compatibility.md#stream-objects). */
 export function tracksInfo(stream: Stream): TrackInfo[] {
@@ -23,6 +23,8 @@ export function trackInfo(track: Track, measured: Measured | undefined): TrackIn
       return { ...common, video: videoInfo(track, measured) };
     case 'data':
       return { ...common, data: { codec: track.codec } };
+    case 'subtitle':
+      return { ...common, subtitle: subtitleInfo(track) };
   }
 }
 
@@ -55,6 +57,20 @@ function videoInfo(track: VideoTrack | ImageTrack, measured: Measured | undefine
 
 function audioInfo(track: AudioTrack, measured: Measured | undefined): NonNullable<TrackInfo['audio']> {
   return { ...mediaInfo(track, measured), samplerate: track.samplerate, channel: track.channels };
+}
+
+function subtitleInfo(track: SubtitleTrack): NonNullable<TrackInfo['subtitle']> {
+  const { codec, autoSelect, isDefault, forced, language, characteristics, timebase } = track;
+  return {
+    codec,
+    codecStatus: 'Ready',
+    autoSelect,
+    default: isDefault,
+    forced,
+    language: language || undefined,
+    characteristics: characteristics || undefined,
+    timebase,
+  };
 }
 
 function mediaInfo(track: MediaTrack | ImageTrack, measured: Measured | undefined) {

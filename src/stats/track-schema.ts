@@ -58,12 +58,24 @@ const Audio = Type.Object({
   timebase: Timebase,
 });
 
-/** A track for the management API, webhooks and players: one of `audio`, `data` and `video`, as `type` says. */
+const Subtitle = Type.Object({
+  autoSelect: Type.Boolean(),
+  characteristics: text(),
+  codec: Type.String(),
+  codecStatus: text(),
+  default: Type.Boolean(),
+  forced: Type.Boolean(),
+  language: text(),
+  timebase: Timebase,
+});
+
+/** A track for the management API, webhooks and players: one of `audio`, `data`, `subtitle` and `video`, as `type` says. */
 export const TrackInfo = Type.Object({
   audio: Type.Optional(Audio),
   data: Type.Optional(Type.Object({ codec: Type.String() })),
   id: Type.Integer(),
   name: Type.String(),
+  subtitle: Type.Optional(Subtitle),
   type: Type.String(),
   video: Type.Optional(Video),
 });

@@ -94,7 +94,7 @@ function namedTracks(tracks: readonly Track[], variant: string): readonly Track[
   if (exact.length > 0) return exact;
   const [, name, index] = /^(.*):(\d+)$/s.exec(variant) ?? [];
   if (name === undefined) return [];
-  const types = ['video', 'audio', 'image', 'data'] as const;
+  const types = ['video', 'audio', 'image', 'data', 'subtitle'] as const;
   return types.flatMap((type) => {
     const track = tracks.filter((one) => one.type === type && one.name === name)[Number(index)];
     return track === undefined ? [] : [track];

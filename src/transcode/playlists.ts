@@ -20,6 +20,7 @@ export function profilePlaylist(config: PlaylistConfig, tracks: readonly Track[]
       hlsChunklistPathDepth: options.hlsChunklistPathDepth,
       enableTsPackaging: options.enableTsPackaging,
     },
+    ...(!options.enableSubtitles && { hidesSubtitles: true }),
     renditions: [...renditions.map(listedRendition), ...expandTemplates(templates, tracks)],
   };
 }

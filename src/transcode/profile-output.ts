@@ -7,7 +7,7 @@ import type { Packet } from '../core/packet.ts';
 import { isShared } from '../core/playlist.ts';
 import type { InputStream } from '../core/input-stream.ts';
 import type { OutputStream } from '../core/output-stream.ts';
-import type { DataTrack, ImageTrack, MediaTrack, Track, VideoTrack } from '../core/track.ts';
+import type { DataTrack, ImageTrack, MediaTrack, SubtitleTrack, Track, VideoTrack } from '../core/track.ts';
 import { KilnError } from '../errors.ts';
 import { EncoderState, encodedTrack, inLanguage, unmadeTrack } from './encoded-track.ts';
 import type { EncodedFormat, EncodeSink } from './encode.ts';
@@ -28,6 +28,8 @@ export interface ProfileOutputOptions {
   /** The output stream was announced, or a format changed after that. */
   readonly onFormats: () => void;
 }
+
+type EventTrack = DataTrack | SubtitleTrack;
 
 /** A track of the output stream and its source. */
 interface Entry {
@@ -57,9 +59,9 @@ export class ProfileOutput {
   readonly #ids = new Map<string, number>();
   readonly #encodings = new Map<string, Encoding>();
   #entries: ReadonlyMap<string, Entry> = new Map();
-  /** Output tracks of events by those of the input, whatever the profile encodes. */
-  #events: ReadonlyMap<DataTrack, DataTrack> = new Map();
-  /** By id of the input's track of events. */
+  /** Output tracks of events and subtitles by those of the input, whatever the profile encodes. */
+  #events: ReadonlyMap<EventTrack, EventTrack> = new Map();
+  /** By id of the input's track. */
   readonly #eventIds = new Map<number, number>();
   #routes = new Map<Track, Track[]>();
   #output: OutputStream | undefined;
@@ -119,7 +121,7 @@ export class ProfileOutput {
       if (encode === undefined && track !== undefined)
         this.#routes.set(from, [...(this.#routes.get(from) ?? []), track]);
     }
-    const events = this.#input.tracks.filter((track) => track.type === 'data');
+    const events = this.#input.tracks.filter((track) => track.type === 'data' || track.type === 'subtitle');
     this.#events = new Map(events.map((from) => [from, this.#events.get(from) ?? this.#eventTrack(from)]));
     for (const [from, track] of this.#events) this.#routes.set(from, [track]);
     this.#showTracks();
@@ -279,7 +281,7 @@ export class ProfileOutput {
     }
   }
 
-  #eventTrack(from: DataTrack): DataTrack {
+  #eventTrack(from: EventTrack): EventTrack {
     const id = this.#eventIds.get(from.id) ?? FIRST_EVENT_TRACK_ID + this.#eventIds.size;
     this.#eventIds.set(from.id, id);
     return { ...from, id, source: from.id, bypass: true };

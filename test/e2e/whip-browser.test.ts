@@ -173,7 +173,7 @@ test.serial(
     await watch(viewer, `${url}/app/stream?direction=whep`);
     const framesOf = async () => ((await viewer.evaluate('received()')) as Received).frames;
     const brightness = async () => (await viewer.evaluate('brightness()')) as number;
-    const arrived = { video: 0, audio: 0, data: 0, image: 0 };
+    const arrived = { video: 0, audio: 0, data: 0, image: 0, subtitle: 0 };
     let soundAlone = 0;
     input.read({
       packet: ({ track }) => {

@@ -52,7 +52,8 @@ export function mapTracks(
 }
 
 function matching({ sourceTrackName, audioIndex }: Item, tracks: readonly Track[]): Track[] {
-  const named = tracks.filter(({ name }) => name === sourceTrackName);
+  // a channel has subtitle tracks of its own
+  const named = tracks.filter(({ name, type }) => name === sourceTrackName && type !== 'subtitle');
   if (audioIndex < 0) return named;
   const chosen = named.filter(({ type }) => type === 'audio')[audioIndex];
   return named.filter((track) => track.type !== 'audio' || track === chosen);
@@ -69,7 +70,7 @@ function channelTrack(from: Track, id: number, item: Item): Track {
     ...(language && { language }),
     ...(characteristics && { characteristics }),
   };
-  if (track.type === 'data') return Object.freeze({ ...track, ...declared });
+  if (track.type === 'data' || track.type === 'subtitle') return Object.freeze({ ...track, ...declared });
   const bitrate = bitrateConf || track.bitrate;
   if (track.type === 'audio') return Object.freeze({ ...track, ...declared, bitrate });
   const framerate = framerateConf || track.framerate;

@@ -1,9 +1,10 @@
-import Type from 'typebox';
-import { choice, flag, ignored, integer, optional, repeated, text, type Fail } from '../blocks.ts';
+import Type, { type Static } from 'typebox';
+import { choice, flag, ignored, integer, optional, text, type Fail } from '../blocks.ts';
 import { OutputProfiles } from './output-profile.ts';
 import { Providers } from './providers.ts';
 import { Publishers } from './publishers.ts';
 import { httpUrl, networkText, objectName } from './shared.ts';
+import { Subtitles } from './subtitles.ts';
 
 const TranscodeWebhook = optional(
   {
@@ -21,19 +22,6 @@ const TranscodeWebhook = optional(
     },
   },
 );
-
-const Subtitles = optional({
-  enable: flag(false),
-  defaultLabel: Type.Optional(text()),
-  rendition: repeated(
-    Type.Object({
-      label: text(),
-      language: Type.Optional(text()),
-      autoSelect: flag(false),
-      forced: flag(false),
-    }),
-  ),
-});
 
 /** A slate between publishers, instead of the end of the stream. */
 export const Standby = Type.Object({
@@ -56,19 +44,31 @@ const Limits = optional({
 });
 
 /** Streams under one name space and one configuration; `*` is the template of applications that are created on demand. */
-export const Application = Type.Object({
-  name: objectName(),
-  /** OvenMediaEngine also has `vod`. */
-  type: { ...choice(['live']), is: 'supported: only live is' },
-  transcodeWebhook: TranscodeWebhook,
-  eventGenerator: optional({ enable: flag(false), path: text({ default: '' }) }),
-  subtitles: Subtitles,
-  limits: Limits,
-  standby: Type.Optional(Standby),
-  providers: Providers,
-  publishers: Publishers,
-  outputProfiles: OutputProfiles,
-  decodes: ignored(),
-  persistentStreams: ignored(),
-  hwaccels: ignored(),
-});
+export const Application = Type.Object(
+  {
+    name: objectName(),
+    /** OvenMediaEngine also has `vod`. */
+    type: { ...choice(['live']), is: 'supported: only live is' },
+    transcodeWebhook: TranscodeWebhook,
+    eventGenerator: optional({ enable: flag(false), path: text({ default: '' }) }),
+    subtitles: Subtitles,
+    limits: Limits,
+    standby: Type.Optional(Standby),
+    providers: Providers,
+    publishers: Publishers,
+    outputProfiles: OutputProfiles,
+    decodes: ignored(),
+    persistentStreams: ignored(),
+    hwaccels: ignored(),
+  },
+  {
+    complete: (application: WithSubtitles) => {
+      application.subtitles ??= application.outputProfiles.mediaOptions?.subtitles;
+    },
+  },
+);
+
+interface WithSubtitles {
+  subtitles?: Static<typeof Subtitles> | undefined;
+  readonly outputProfiles: { readonly mediaOptions?: { readonly subtitles?: Static<typeof Subtitles> } };
+}

@@ -14,6 +14,7 @@ import {
 } from '../blocks.ts';
 import { deepFreeze, explicit, resolve } from '../resolve.ts';
 import { unique } from '../rules.ts';
+import { Subtitles } from './subtitles.ts';
 import { parseBitrate } from '../values.ts';
 import { Playlist, TrackSet } from './playlist.ts';
 import { objectName } from './shared.ts';
@@ -213,6 +214,8 @@ export const OutputProfiles = section(
     mediaOptions: optional({
       overlays: optional({ enable: flag(false), path: text({ default: '' }) }),
       stt: Stt,
+      /** Where OvenMediaEngine had it until 0.20. */
+      subtitles: Subtitles,
     }),
     outputProfile: repeated(OutputProfile),
   },

@@ -74,6 +74,10 @@ const WireTrack = Type.Object({
   ),
   /** Extension of Kiln, for event tracks: their events belong only with tracks of this type, `video` or `audio`. */
   eventTarget: name(),
+  /** Extension of Kiln, for subtitle tracks. */
+  subtitle: Type.Optional(
+    Type.Object({ autoSelect: Type.Boolean(), isDefault: Type.Boolean(), forced: Type.Boolean() }),
+  ),
   /** Base64. */
   decoderConfig: Type.Optional(Type.String({ maxLength: MAX_CONFIG })),
   /** Extension of Kiln: frames carry the parameter sets that the configuration lacks. */

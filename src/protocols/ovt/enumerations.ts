@@ -1,7 +1,7 @@
-import type { AudioCodec, Codec, DataCodec, ImageCodec, VideoCodec } from '../../core/track.ts';
+import type { AudioCodec, Codec, DataCodec, ImageCodec, SubtitleCodec, VideoCodec } from '../../core/track.ts';
 
 /** Numbers on the wire (docs/compatibility.md#ovt). */
-export const MEDIA_TYPE = Object.freeze({ video: 0, audio: 1, data: 2 });
+export const MEDIA_TYPE = Object.freeze({ video: 0, audio: 1, data: 2, subtitle: 3 });
 
 export const PACKET_TYPE = Object.freeze({
   raw: 1,
@@ -29,6 +29,7 @@ export const BITSTREAM = Object.freeze({
   cue: 20,
   amf: 21,
   scte35: 23,
+  webvtt: 24,
   mp2: 25,
   av1: 26,
   avif: 28,
@@ -40,8 +41,8 @@ export const BITSTREAM = Object.freeze({
   pcmu: 251,
 });
 
-/** Numbers of video, audio and image codecs; event tracks have 0. The highest are extensions of Kiln, between nodes. */
-const CODEC_ID: Readonly<Record<VideoCodec | AudioCodec | ImageCodec, number>> = Object.freeze({
+/** Numbers of video, audio, image and subtitle codecs; event tracks have 0. The highest are extensions of Kiln, between nodes. */
+const CODEC_ID: Readonly<Record<VideoCodec | AudioCodec | ImageCodec | SubtitleCodec, number>> = Object.freeze({
   H264: 1,
   H265: 2,
   VP8: 3,
@@ -53,6 +54,7 @@ const CODEC_ID: Readonly<Record<VideoCodec | AudioCodec | ImageCodec, number>> =
   JPEG: 10,
   PNG: 11,
   WEBP: 12,
+  WebVTT: 13,
   MP2: 15,
   AVIF: 16,
   AC3: 254,
@@ -76,7 +78,8 @@ export type CodecOfType =
   | { readonly type: 'video'; readonly codec: VideoCodec }
   | { readonly type: 'audio'; readonly codec: AudioCodec }
   | { readonly type: 'image'; readonly codec: ImageCodec }
-  | { readonly type: 'data'; readonly codec: DataCodec };
+  | { readonly type: 'data'; readonly codec: DataCodec }
+  | { readonly type: 'subtitle'; readonly codec: SubtitleCodec };
 
 /** Returns undefined for types and codecs that this server does not carry. */
 export function codecOf(mediaType: number, id: number): CodecOfType | undefined {
@@ -88,6 +91,7 @@ export function codecOf(mediaType: number, id: number): CodecOfType | undefined 
   if (codec === undefined) return undefined;
   if (AUDIO.has(codec))
     return mediaType === MEDIA_TYPE.audio ? { type: 'audio', codec: codec as AudioCodec } : undefined;
+  if (codec === 'WebVTT') return mediaType === MEDIA_TYPE.subtitle ? { type: 'subtitle', codec } : undefined;
   if (mediaType !== MEDIA_TYPE.video) return undefined;
   return VIDEO.has(codec)
     ? { type: 'video', codec: codec as VideoCodec }

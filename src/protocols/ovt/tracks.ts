@@ -1,6 +1,6 @@
 import { sampleShape } from '../../codecs/vui.ts';
 import type { Playlist, Rendition } from '../../core/playlist.ts';
-import type { Track } from '../../core/track.ts';
+import type { SubtitleTrack, Track } from '../../core/track.ts';
 import type { WirePlaylist, WireRendition, WireTrack } from './description.ts';
 import { channelsOf, codecId, codecOf, layoutOf, MEDIA_TYPE } from './enumerations.ts';
 
@@ -20,7 +20,7 @@ export function wireTrack(track: Track): WireTrack {
     language: track.language ?? '',
     characteristics: track.characteristics ?? '',
     codecId: codecId(track.codec),
-    mediaType: track.type === 'audio' || track.type === 'data' ? MEDIA_TYPE[track.type] : MEDIA_TYPE.video,
+    mediaType: mediaTypeOf(track),
     timebaseNum: track.timebase.num,
     timebaseDen: track.timebase.den,
     bitrate: 'bitrate' in track ? Math.round(track.bitrate) : 0,
@@ -33,6 +33,7 @@ export function wireTrack(track: Track): WireTrack {
       layout: layoutOf(audio.channels),
     },
     ...(track.type === 'data' && track.target && { eventTarget: track.target }),
+    ...(track.type === 'subtitle' && { subtitle: shownHow(track) }),
     ...(config && { decoderConfig: config.toString('base64') }),
     ...(track.type === 'video' && {
       ...(track.inBandSets && { inBandSets: track.inBandSets }),
@@ -40,6 +41,15 @@ export function wireTrack(track: Track): WireTrack {
       ...(track.colour && { colour: track.colour }),
     }),
   };
+}
+
+/** Number of a track's type. */
+export function mediaTypeOf({ type }: Track): number {
+  return type === 'image' ? MEDIA_TYPE.video : MEDIA_TYPE[type];
+}
+
+function shownHow({ autoSelect, isDefault, forced }: Pick<SubtitleTrack, 'autoSelect' | 'isDefault' | 'forced'>) {
+  return { autoSelect, isDefault, forced };
 }
 
 /** Converts a track from its form in a description; undefined for a codec that this server does not carry, or without a clock. */
@@ -87,6 +97,9 @@ export function trackOf(wire: WireTrack): Track | undefined {
       const { eventTarget: target } = wire;
       return Object.freeze({ ...base, ...kind, ...((target === 'video' || target === 'audio') && { target }) });
     }
+    case 'subtitle':
+      // those of other servers have a form that is not known
+      return wire.subtitle && Object.freeze({ ...base, ...kind, ...shownHow(wire.subtitle) });
   }
 }
 

@@ -43,6 +43,7 @@ const PLAIN: Readonly<Record<Codec, number>> = Object.freeze({
   SCTE35: BITSTREAM.scte35,
   CUE: BITSTREAM.cue,
   AMF: BITSTREAM.amf,
+  WebVTT: BITSTREAM.webvtt,
 });
 
 /** Packet types by the target of the events. */
@@ -59,7 +60,17 @@ export function eventTarget(packetType: number): DataTrack['target'] {
 }
 
 /** Codecs that only nodes of Kiln send each other. */
-const OWN: ReadonlySet<Codec> = new Set<Codec>(['VP9', 'AC3', 'EAC3', 'PCMA', 'PCMU', 'SCTE35', 'CUE', 'AMF']);
+const OWN: ReadonlySet<Codec> = new Set<Codec>([
+  'VP9',
+  'AC3',
+  'EAC3',
+  'PCMA',
+  'PCMU',
+  'SCTE35',
+  'CUE',
+  'AMF',
+  'WebVTT',
+]);
 
 /** Returns undefined for a track that has no such form. */
 export function wireForm(track: Track, forms: WireForms): WireForm | undefined {

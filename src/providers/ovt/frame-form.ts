@@ -26,6 +26,7 @@ const FORMS: Readonly<Record<Codec, readonly number[]>> = {
   SCTE35: [BITSTREAM.scte35],
   CUE: [BITSTREAM.cue],
   AMF: [BITSTREAM.amf],
+  WebVTT: [BITSTREAM.webvtt],
 };
 
 export function isOfForm(codec: Codec, { bitstream }: Frame): boolean {

@@ -8,7 +8,7 @@ import type { OutputStream } from '../../core/output-stream.ts';
 import type { Stream } from '../../core/stream.ts';
 import type { Track } from '../../core/track.ts';
 import { rescale } from '../../core/timebase.ts';
-import { MEDIA_TYPE } from '../../protocols/ovt/enumerations.ts';
+import { mediaTypeOf } from '../../protocols/ovt/tracks.ts';
 import { FrameWriter } from '../../protocols/ovt/media.ts';
 import { wireForm, type WireForm, type WireForms } from '../../protocols/ovt/wire-form.ts';
 
@@ -135,7 +135,7 @@ export class Playback implements Consumer {
     const pieces = form.pieces(packet);
     let size = 0;
     for (const piece of pieces) size += piece.length;
-    const mediaType = track.type === 'image' ? MEDIA_TYPE.video : MEDIA_TYPE[track.type];
+    const mediaType = mediaTypeOf(track);
     const { bitstream, packetType } = form;
     this.#stream.cork();
     const sent = this.#writer.write(

@@ -120,7 +120,7 @@ export function endOf(hour: string): string {
 /** Format of a track, with a digest instead of its configuration. */
 export function indexedTrack(track: Track): IndexedTrack {
   const { type, codec } = track;
-  if (type === 'data') return { type, codec };
+  if (type === 'data' || type === 'subtitle') return { type, codec };
   if (type === 'image') return { type, codec, width: track.width, height: track.height };
   const format = formatOf(track);
   if (type === 'audio') return { type, codec, samplerate: track.samplerate, channels: track.channels, format };

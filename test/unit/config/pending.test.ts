@@ -57,6 +57,20 @@ test('options that the transcoder supports are not pending', async (t) => {
   t.deepEqual(await warningsOf(t, { apps: application(speech) }), ['STT']);
 });
 
+test('Subtitles in their former place count, with a warning, unless the application has its own', async (t) => {
+  const subtitles = (label: string) =>
+    `<Subtitles><Enable>true</Enable><Rendition><Label>${label}</Label></Rendition></Subtitles>`;
+  const former = `<OutputProfiles><MediaOptions>${subtitles('Korean')}</MediaOptions></OutputProfiles>`;
+  const labels = async (inner: string) => {
+    const { config, warnings } = await load(t, serverXml({ apps: application(inner) }));
+    const [app] = config.virtualHosts[0]?.applications ?? [];
+    return [app?.subtitles?.rendition.map(({ label }) => label), warnings.length];
+  };
+  t.deepEqual(await labels(former), [['Korean'], 1]);
+  t.deepEqual(await labels(subtitles('English') + former), [['English'], 1]);
+  t.deepEqual(await labels(subtitles('English')), [['English'], 0]);
+});
+
 test('an output playlist with the name of recordings warns where they are played', async (t) => {
   const playlist = (name: string) => `<Playlist><FileName>${name}</FileName></Playlist>`;
   const warned = async (name: string, publishers: string) =>
@@ -86,12 +100,8 @@ test('options of modules that are there, which they do not heed yet', async (t) 
   );
 });
 
-test('subtitles and data tracks warn where they are asked for', async (t) => {
-  const playlist = (flag: string): string =>
-    `<Playlist><FileName>a</FileName><Options><EnableSubtitles>${flag}</EnableSubtitles></Options></Playlist>`;
+test('data tracks warn where they are asked for', async (t) => {
   const data = '<Encodes><Data><Name>d</Name></Data></Encodes>';
-  t.deepEqual(await warningsOf(t, { apps: profile(playlist('true')) }), ['EnableSubtitles']);
-  t.deepEqual(await warningsOf(t, { apps: profile(playlist('false')) }), []);
   t.deepEqual(await warningsOf(t, { apps: profile('', data) }), ['Encodes/Data']);
 });
 

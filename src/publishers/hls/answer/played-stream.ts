@@ -6,8 +6,8 @@ import type { SessionTerms } from './token.ts';
 /** Media of one file, in buffers that follow each other. */
 export interface Media {
   readonly kind: 'part' | 'segment' | 'init';
-  /** `ts`: audio and video in MPEG-TS. */
-  readonly type: 'video' | 'audio' | 'ts';
+  /** `ts`: audio and video in MPEG-TS; `subtitle`: WebVTT. */
+  readonly type: 'video' | 'audio' | 'ts' | 'subtitle';
   readonly body: readonly Buffer[];
   /** Makes the body where that takes too long for one turn: `body` is read after it resolves. */
   write?(): Promise<void> | undefined;

@@ -10,7 +10,7 @@ import { isTs } from './kind-constraint.ts';
  * `/app/stream/token/file` in characters that need no decoding, and the query. Names of other characters, and everything else that is
  * unusual, are the router's.
  */
-const CHILD = /^\/([\w.~-]+)\/([\w.~-]+)\/([\w-]+)\/([\w.~-]+\.(?:m3u8|m4s|ts))(?:\?([^#]*))?$/;
+const CHILD = /^\/([\w.~-]+)\/([\w.~-]+)\/([\w-]+)\/([\w.~-]+\.(?:m3u8|m4s|ts|vtt))(?:\?([^#]*))?$/;
 /** Characters; a shorter URL has no element that the router finds too long. */
 const MAX_URL = 1024;
 

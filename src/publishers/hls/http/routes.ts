@@ -20,7 +20,7 @@ import { sendNothing, sendText, STARTING_STATUS } from './send.ts';
 type Request = FastifyRequest<{ Params: Params }>;
 
 /** Names of playlists and media only: other modules share the port. */
-const FILE = ':file(^.+\\.(?:m3u8|m4s|ts)$)';
+const FILE = ':file(^.+\\.(?:m3u8|m4s|ts|vtt)$)';
 const REDIRECT_STATUS = 307;
 
 export type PlaylistHandler = (request: Request, reply: FastifyReply) => void;

@@ -4,7 +4,7 @@ import type { Media } from '../answer/played-stream.ts';
 import type { Text } from '../answer/text.ts';
 
 const PLAYLIST_TYPE = 'application/vnd.apple.mpegurl';
-const MEDIA_TYPES = { video: 'video/mp4', audio: 'audio/mp4', ts: 'video/mp2t' } as const;
+const MEDIA_TYPES = { video: 'video/mp4', audio: 'audio/mp4', ts: 'video/mp2t', subtitle: 'text/vtt' } as const;
 
 type OnSent = (bytes: number) => void;
 

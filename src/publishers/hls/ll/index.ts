@@ -15,7 +15,6 @@ export const LLHLS: HlsForm = {
   module: 'llhls',
   inTs: false,
   directives: true,
-  media: '.m4s',
   config: ({ config }) => config.publishers.llhls,
   addDefaultPlaylist: (output) =>
     addDefaultPlaylist(output, {

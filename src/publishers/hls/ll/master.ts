@@ -4,7 +4,7 @@ import { bitrates, type Rates } from '../master/bandwidth.ts';
 import { bandwidthOf, rangeOf, resolutionOf, videoAttributesOf } from '../master/stream-inf.ts';
 import { renditionsOf, type Variant } from '../master/variants.ts';
 import { describeLanguage } from './language.ts';
-import type { Rendition } from './rendition.ts';
+import type { AnyRendition, Rendition, SubtitleRendition } from './rendition.ts';
 
 export interface MasterOptions {
   readonly output: OutputStream;
@@ -12,8 +12,9 @@ export interface MasterOptions {
   readonly targetDuration: number;
   /** Some frame had closed captions. */
   readonly captions: boolean;
+  readonly subtitles: readonly SubtitleRendition[];
   /** Makes the URI of a rendition's chunklist for the player. */
-  readonly uri: (rendition: Rendition) => string;
+  readonly uri: (rendition: AnyRendition) => string;
   /** Makes the URI of a video's playlist of I-frames; undefined where players do not rewind. */
   readonly iFrames?: ((rendition: Rendition) => string) | undefined;
 }
@@ -21,7 +22,7 @@ export interface MasterOptions {
 /** Builds a master playlist (RFC 8216bis 4.4.6): audio is in separate renditions, with a group for each encoding. */
 export function buildMaster(
   variants: readonly Variant<Rendition>[],
-  { output, targetDuration, captions, uri, iFrames }: MasterOptions,
+  { output, targetDuration, captions, subtitles, uri, iFrames }: MasterOptions,
 ): string {
   const rates = new Map(
     renditionsOf(variants).map((one) => [
@@ -45,6 +46,7 @@ export function buildMaster(
     const codecs = new Set(renditionsOf([{ video, audios }]).map(({ packager }) => packager.init.codec));
     line += `,CODECS="${[...codecs].join(',')}"`;
     if (group !== undefined) line += `,AUDIO="${group}"`;
+    if (subtitles.length > 0) line += `,SUBTITLES="${SUBTITLE_GROUP}"`;
     // on all variants or on none
     if (hasNoCaptions) line += ',CLOSED-CAPTIONS=NONE';
     streams += `#EXT-X-STREAM-INF:${line}\n${uri(leading)}\n`;
@@ -53,6 +55,7 @@ export function buildMaster(
   const isIndependent = renditionsOf(variants).every(({ packager }) => packager.independent);
   let text = `#EXTM3U\n#EXT-X-VERSION:6\n${isIndependent ? '#EXT-X-INDEPENDENT-SEGMENTS\n' : ''}`;
   for (const [group, audios] of groups) text += members(group, audios, uri);
+  for (const one of subtitles) text += subtitleMember(one, uri);
   return text + streams + (iFrames === undefined ? '' : iFrameStreams(variants, output, rates, iFrames));
 }
 
@@ -116,6 +119,19 @@ function members(group: string, audios: readonly Rendition[], uri: (rendition: R
     seen.add(apart);
   });
   return text;
+}
+
+const SUBTITLE_GROUP = 'subtitles';
+
+function subtitleMember(rendition: SubtitleRendition, uri: (rendition: AnyRendition) => string): string {
+  const { publicName = '', language, characteristics = '', isDefault, autoSelect, forced } = rendition.track;
+  const { tag } = describeLanguage(language);
+  const yes = (is: boolean): string => (is ? 'YES' : 'NO');
+  let text = `#EXT-X-MEDIA:TYPE=SUBTITLES,GROUP-ID="${SUBTITLE_GROUP}",NAME="${quotable(publicName)}"`;
+  text += `,DEFAULT=${yes(isDefault)},AUTOSELECT=${yes(autoSelect)},FORCED=${yes(forced)}`;
+  if (tag !== undefined) text += `,LANGUAGE="${tag}"`;
+  if (characteristics !== '') text += `,CHARACTERISTICS="${quotable(characteristics)}"`;
+  return `${text},URI="${uri(rendition)}"\n`;
 }
 
 /** Adds the rates of the video and of the audio with the highest rate. */

@@ -1,8 +1,11 @@
 import type { FileNames } from '../../../packaging/playlist.ts';
+
 import type { Init } from '../../../packaging/segment.ts';
 import { contentHash } from '../answer/names.ts';
 
 const SUFFIX = 'llhls';
+
+export type MediaFileNames = Required<FileNames>;
 
 export interface NameParts {
   readonly trackId: number;
@@ -14,8 +17,8 @@ export interface NameParts {
   readonly query: string;
 }
 
-/** File names of one track (docs/compatibility.md#hls). */
-export function fileNames({ trackId, type, streamKey, keepsKey, query }: NameParts): FileNames {
+/** File names of one media track (docs/compatibility.md#hls). */
+export function fileNames({ trackId, type, streamKey, keepsKey, query }: NameParts): MediaFileNames {
   const tail = `${type}_${streamKey}`;
   const versionOf = ({ version, data }: Init): string => {
     if (keepsKey) return `_v${contentHash(data)}`;
@@ -26,6 +29,16 @@ export function fileNames({ trackId, type, streamKey, keepsKey, query }: NamePar
     init: (init) => `init_${trackId}_${tail}${versionOf(init)}_${SUFFIX}.m4s${query}`,
     segment: (msn) => `seg_${trackId}_${msn}_${tail}_${SUFFIX}.m4s${query}`,
     part: (msn, index) => `part_${trackId}_${msn}_${index}_${tail}_${SUFFIX}.m4s${query}`,
+  };
+}
+
+/** File names of one subtitle track. */
+export function subtitleNames({ trackId, streamKey, query }: Omit<NameParts, 'type' | 'keepsKey'>): FileNames {
+  const tail = `subtitle_${streamKey}_${SUFFIX}`;
+  return {
+    chunklist: () => `chunklist_${trackId}_${tail}.m3u8${query}`,
+    segment: (msn) => `seg_${trackId}_${msn}_${tail}.vtt${query}`,
+    part: (msn, index) => `part_${trackId}_${msn}_${index}_${tail}.vtt${query}`,
   };
 }
 

@@ -10,7 +10,7 @@ import {
 import { firstSampleEnd } from '../../../containers/fmp4/first-sample.ts';
 import type { Part, Segment } from '../../../packaging/segment.ts';
 import type { TrackPackager } from '../../../packaging/track-packager.ts';
-import type { MediaTrack } from '../../../core/track.ts';
+import type { SubtitlePackager } from '../../../packaging/subtitles/subtitle-packager.ts';
 import type { OnLeft } from '../answer/played-stream.ts';
 import type { FollowedSegment } from '../answer/segment-followers.ts';
 import type { PackagedList } from '../package/package.ts';
@@ -36,12 +36,16 @@ export interface RenditionContext {
   chunklistOptions(): Omit<ChunklistOptions, 'partTarget'>;
   readonly queue: Queue;
   readonly rewind: Rewind | undefined;
-  reports(except: Rendition): RenditionReport[];
+  reports(except: AnyRendition): RenditionReport[];
 }
 
+export type AnyPackager = TrackPackager | SubtitlePackager;
+export type AnyRendition = Rendition<AnyPackager>;
+export type SubtitleRendition = Rendition<SubtitlePackager>;
+
 /** One track for players: its chunklist in all forms, and the requests that wait for the next one. */
-export class Rendition implements PackagedList, Startable {
-  readonly packager: TrackPackager;
+export class Rendition<P extends AnyPackager = TrackPackager> implements PackagedList, Startable {
+  readonly packager: P;
   readonly names: FileNames;
   readonly waiters = new Waiters();
   readonly repeats = new Repeats();
@@ -55,14 +59,14 @@ export class Rendition implements PackagedList, Startable {
   #longTexts: Partial<Record<ChunklistForm, Text>> = {};
   #edition = -1;
 
-  constructor(packager: TrackPackager, names: FileNames, context: RenditionContext) {
+  constructor(packager: P, names: FileNames, context: RenditionContext) {
     this.packager = packager;
     this.names = names;
     this.#context = context;
     this.#builder = new ChunklistBuilder(names);
   }
 
-  get track(): MediaTrack {
+  get track(): P['track'] {
     return this.packager.track;
   }
 
@@ -113,7 +117,7 @@ export class Rendition implements PackagedList, Startable {
     }
     const { rewind } = context;
     const list = pathOf(this.names.chunklist());
-    if (rewinds && rewind !== undefined)
+    if (rewinds && rewind !== undefined && this.track.type !== 'subtitle')
       return (this.#longTexts[form] ??= rewind.before(list, (wanted) => this.text(wanted, false), form));
     const { window, partTarget } = this.packager;
     return (this.#texts[form] ??= new Text(
@@ -125,6 +129,12 @@ export class Rendition implements PackagedList, Startable {
         context.breaks,
       ),
     ));
+  }
+
+  /** Media of a complete segment. */
+  body(segment: Segment): readonly Buffer[] {
+    const { packager } = this;
+    return 'body' in packager ? packager.body(segment) : segment.parts.map(({ data }) => data);
   }
 
   /** Describes a complete segment for followers of the stream. */
@@ -143,9 +153,9 @@ export class Rendition implements PackagedList, Startable {
       breaks: this.#context.breaks.at(msn),
       breaksBefore: this.#context.breaks.before(segment),
       bytes,
-      init: { name: pathOf(this.names.init(init)), data: init.data },
+      ...(this.names.init && { init: { name: pathOf(this.names.init(init)), data: init.data } }),
       ...(keyFrame !== undefined && { keyFrame }),
-      body: () => parts.map(({ data }) => data),
+      body: () => this.body(segment),
     };
   }
 

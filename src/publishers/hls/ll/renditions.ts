@@ -3,6 +3,7 @@ import type { LlhlsPublisherConfig } from '../../../config/model.ts';
 import { isShared, type Playlist } from '../../../core/playlist.ts';
 import type { OutputStream } from '../../../core/output-stream.ts';
 import type { Packet } from '../../../core/packet.ts';
+import type { SubtitleTrack } from '../../../core/track.ts';
 import { isPackable } from '../../../containers/fmp4/sample-entry.ts';
 import { kilnError } from '../../../errors.ts';
 import type { Breaks } from '../../../packaging/breaks.ts';
@@ -13,6 +14,8 @@ import type { Segment } from '../../../packaging/segment.ts';
 import type { MediaClock } from '../../../packaging/wall-time.ts';
 import { Segmenter } from '../../../packaging/segmenter.ts';
 import type { TrackPackager } from '../../../packaging/track-packager.ts';
+import { CueStore } from '../../../packaging/subtitles/cue-store.ts';
+import { SubtitlePackager } from '../../../packaging/subtitles/subtitle-packager.ts';
 import { Followers, type Follower } from '../answer/segment-followers.ts';
 import { firstMsn } from '../package/first-msn.ts';
 import type { PackageOptions } from '../package/hls-form.ts';
@@ -24,8 +27,8 @@ import { namedTracks, renditionsOf, variants } from '../master/variants.ts';
 import { iFramesOf } from '../rewind/shelf.ts';
 import { Files, type LlhlsResource } from './files.ts';
 import { buildMaster } from './master.ts';
-import { fileNames } from './names.ts';
-import { ceiling, Rendition, type RenditionContext } from './rendition.ts';
+import { fileNames, subtitleNames } from './names.ts';
+import { ceiling, Rendition, type AnyRendition, type RenditionContext, type SubtitleRendition } from './rendition.ts';
 
 /** Short, since many players need a complete segment to start. */
 const FIRST_SEGMENT_SECONDS = 1;
@@ -50,9 +53,12 @@ export class Renditions implements Package, RenditionContext {
   readonly #keepsKey: boolean;
   readonly #segmenter: Segmenter;
   readonly #all = new Map<number, Rendition>();
+  /** By track id, as their cues. */
+  readonly #subtitles = new Map<number, SubtitleRendition>();
+  readonly #cues = new Map<number, CueStore>();
   #playlists: readonly Playlist[] = [];
   /** Renditions that share a master playlist with a rendition. */
-  #peers = new Map<Rendition, Set<Rendition>>();
+  #peers = new Map<AnyRendition, Set<AnyRendition>>();
   #edition = nextEdition();
   #interrupted = false;
   #arrival: MediaClock | undefined;
@@ -107,11 +113,12 @@ export class Renditions implements Package, RenditionContext {
   }
 
   get waiting(): Awaiting['waiting'] {
-    return [this.readiness, ...this.#all.values()];
+    return [this.readiness, ...this.#every];
   }
 
   push(packet: Packet): void {
     const { track, data } = packet;
+    if (track.type === 'subtitle') return this.#addCue(packet);
     if (!this.#captions && track.type === 'video') this.#captions = carriesCaptions(track.codec, data);
     this.#segmenter.push(packet);
   }
@@ -136,6 +143,7 @@ export class Renditions implements Package, RenditionContext {
         output,
         targetDuration: this.targetDuration,
         captions: this.#captions,
+        subtitles: playlist.hidesSubtitles ? [] : [...this.#subtitles.values()].filter(({ started }) => started),
         uri: ({ names }) => uri(names.chunklist()),
         iFrames: this.rewind && (({ names }) => uri(iFramesOf(names.chunklist()))),
       },
@@ -155,6 +163,7 @@ export class Renditions implements Package, RenditionContext {
       if (this.#segmenter.packagers.get(id) !== rendition.packager) this.#drop(id, rendition);
     }
     for (const packager of added) this.#add(packager);
+    this.#updateSubtitles(tracks.filter((track) => track.type === 'subtitle'));
     if (added.length > 0) this.readiness.expect();
     this.#findPeers();
     this.#edition = nextEdition();
@@ -171,7 +180,7 @@ export class Renditions implements Package, RenditionContext {
   conclude(urgent: boolean): void {
     this.#segmenter.conclude(urgent, () => {
       this.#files.conclude();
-      for (const rendition of this.#renditions) this.#advance(rendition);
+      for (const rendition of this.#every) this.#advance(rendition);
       this.#followers.end();
       this.#options.onProgress();
     });
@@ -207,13 +216,17 @@ export class Renditions implements Package, RenditionContext {
     };
   }
 
-  reports(except: Rendition): RenditionReport[] {
+  reports(except: AnyRendition): RenditionReport[] {
     const reports: RenditionReport[] = [];
     for (const rendition of this.#peers.get(except) ?? []) {
       const report = rendition.report();
       if (report !== undefined) reports.push(report);
     }
     return reports;
+  }
+
+  get #every(): AnyRendition[] {
+    return [...this.#all.values(), ...this.#subtitles.values()];
   }
 
   get #renditions(): Rendition[] {
@@ -226,9 +239,10 @@ export class Renditions implements Package, RenditionContext {
 
   /** Finds the renditions that a chunklist reports: all to which any of its players may switch, by the playlists that name it. */
   #findPeers(): void {
-    this.#peers = new Map(this.#renditions.map((rendition) => [rendition, new Set()]));
+    this.#peers = new Map(this.#every.map((rendition) => [rendition, new Set()]));
     for (const playlist of this.#playlists) {
-      const together = this.#renditionsOf(playlist);
+      const subtitles = playlist.hidesSubtitles ? [] : this.#subtitles.values();
+      const together = [...this.#renditionsOf(playlist), ...subtitles];
       for (const rendition of together) {
         for (const other of together) if (other !== rendition) this.#peers.get(rendition)?.add(other);
       }
@@ -268,7 +282,47 @@ export class Renditions implements Package, RenditionContext {
     if (Number.isFinite(arrived)) this.#options.partDelay?.add(Math.max(0, now - arrived) / 1000);
   }
 
-  #advance(rendition: Rendition): void {
+  #addCue(packet: Packet): void {
+    if (this.#cues.get(packet.track.id)?.add(packet) === false)
+      this.#options.faults.count('HLS: dropped subtitles, because too many are shown at a time');
+  }
+
+  /** Subtitles follow the first video, or else the first audio. */
+  #updateSubtitles(tracks: readonly SubtitleTrack[]): void {
+    const packagers = this.#renditions.map(({ packager }) => packager);
+    const leader = packagers.find(({ track }) => track.type === 'video') ?? packagers[0];
+    for (const [id, { track, packager }] of this.#subtitles)
+      if (!tracks.includes(track) || packager.leader !== leader) this.#dropSubtitles(id);
+    if (leader === undefined) return;
+    for (const track of tracks) if (!this.#subtitles.has(track.id)) this.#addSubtitles(track, leader);
+  }
+
+  #addSubtitles(track: SubtitleTrack, leader: TrackPackager): void {
+    const { streamKey } = this.#options;
+    const cues = this.#cues.get(track.id) ?? new CueStore();
+    this.#cues.set(track.id, cues);
+    const packager = new SubtitlePackager(track, leader, this.#segmenter.windowLimits, cues);
+    const names = subtitleNames({ trackId: track.id, streamKey, query: this.#query });
+    const rendition = new Rendition(packager, names, this);
+    this.#subtitles.set(track.id, rendition);
+    this.#files.add(rendition);
+    packager.window.on('part', () => {
+      rendition.newestAt = Date.now();
+      this.#advance(rendition);
+    });
+    packager.window.on('complete', () => this.#advance(rendition));
+  }
+
+  #dropSubtitles(id: number): void {
+    const rendition = this.#subtitles.get(id);
+    if (rendition === undefined) return;
+    this.#subtitles.delete(id);
+    rendition.packager.close();
+    this.#files.drop(rendition);
+    rendition.waiters.close();
+  }
+
+  #advance(rendition: AnyRendition): void {
     this.#edition = nextEdition();
     rendition.advance();
   }

@@ -36,8 +36,6 @@ export interface HlsForm {
   readonly inTs: boolean;
   /** Supports blocking requests (`_HLS_msn`). */
   readonly directives: boolean;
-  /** Extension of media files. */
-  readonly media: string;
   config(application: Application): HlsPublisherConfig | undefined;
   addDefaultPlaylist(output: OutputStream): void;
   package(options: PackageOptions): Package;

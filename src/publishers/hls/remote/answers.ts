@@ -225,7 +225,8 @@ async function media(
   stream: PackagedStream,
   { file, holdMs = 0 }: Static<PlaylistCalls['media']['request']>,
 ): Promise<WithBytes<Static<PlaylistCalls['media']['answer']>>> {
-  const found = file.endsWith(form.media) ? await stream.file(file, NO_DIRECTIVES, holdFor(holdMs)) : undefined;
+  const found =
+    form.mediaKind(file) !== undefined ? await stream.file(file, NO_DIRECTIVES, holdFor(holdMs)) : undefined;
   if (found === undefined || found.kind === 'starting' || found.kind === 'chunklist') throw kilnError('fileNotFound');
   return withBytes(found);
 }

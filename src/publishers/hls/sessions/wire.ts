@@ -137,7 +137,7 @@ export const PlaylistRequest = {
 
 export const MediaDescription = {
   kind: Type.Union([Type.Literal('part'), Type.Literal('segment'), Type.Literal('init')]),
-  type: Type.Union([Type.Literal('video'), Type.Literal('audio'), Type.Literal('ts')]),
+  type: Type.Union([Type.Literal('video'), Type.Literal('audio'), Type.Literal('ts'), Type.Literal('subtitle')]),
 };
 
 /** Calls to the owner of a stream, or to a node that relays it. `null` is the answer while the playlist has not begun. */

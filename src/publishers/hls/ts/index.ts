@@ -13,7 +13,6 @@ export const HLS: HlsForm = {
   module: 'hls',
   inTs: true,
   directives: false,
-  media: '.ts',
   config: ({ config }) => config.publishers.hls,
   addDefaultPlaylist: (output) =>
     addDefaultPlaylist(output, {

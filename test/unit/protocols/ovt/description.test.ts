@@ -36,6 +36,22 @@ test('a description becomes tracks and playlists', (t) => {
   t.deepEqual(stream.playlists?.map(playlistOf), [PLAYLIST]);
 });
 
+test('subtitles of a node are themselves again, and those of other servers are left out', (t) => {
+  const track: Track = {
+    ...{ id: 768, name: 'Subtitle', type: 'subtitle', codec: 'WebVTT', timebase: { num: 1, den: 1000 }, bypass: true },
+    ...{ publicName: 'Korean', language: 'ko', autoSelect: true, isDefault: false, forced: true },
+  };
+  const wire = wireTrack(track);
+  t.like(wire, {
+    ...{ codecId: 13, mediaType: 3, publicName: 'Korean', language: 'ko' },
+    subtitle: { autoSelect: true, isDefault: false, forced: true },
+  });
+  t.deepEqual(trackOf(wire), track);
+  const { subtitle: _subtitle, ...foreign } = wire;
+  t.is(trackOf(foreign), undefined);
+  t.is(trackOf({ ...wire, mediaType: 1 }), undefined);
+});
+
 test('tracks of every codec are themselves again', (t) => {
   const picture = {
     width: 320,

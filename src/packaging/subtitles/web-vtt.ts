@@ -1,0 +1,37 @@
+import type { SubtitleCue } from '../../core/subtitle-cue.ts';
+
+/** A cue with its place on the media timeline, in milliseconds. */
+export interface PlacedCue extends SubtitleCue {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Time for which the map stays. */
+const MAP_MS = 3_600_000;
+const CLOCK_PER_MS = 90n;
+/** MPEG-2 timestamps have 33 bits. */
+const CLOCK_RANGE = 2n ** 33n;
+
+/**
+ * Writes a segment of subtitles (RFC 8216, section 3.5): WebVTT whose cue times are those of the media segments. Its map is of the
+ * hour: a player takes the nearest of the times that an MPEG-2 timestamp may stand for. It is not of the segment, or hls.js 1.7
+ * computes other times for a cue that is repeated, by a rounding error, and shows it twice.
+ * @param begin of the segment, in milliseconds of the media timeline
+ */
+export function webVtt(begin: number, cues: readonly PlacedCue[]): Buffer {
+  const local = Math.max(0, Math.floor(begin / MAP_MS) * MAP_MS);
+  const clock = (BigInt(local) * CLOCK_PER_MS) % CLOCK_RANGE;
+  let text = `WEBVTT\nX-TIMESTAMP-MAP=LOCAL:${timestamp(local)},MPEGTS:${clock}\n`;
+  for (const { start, end, settings, text: payload } of cues)
+    text += `\n${timestamp(start)} --> ${timestamp(end)}${settings && ` ${settings}`}\n${payload}\n`;
+  return Buffer.from(text);
+}
+
+/** WebVTT timestamp, with as many digits of hours as it takes. @param milliseconds not negative */
+function timestamp(milliseconds: number): string {
+  const whole = Math.max(0, Math.round(milliseconds));
+  const digits = (value: number, count = 2): string => String(value).padStart(count, '0');
+  const seconds = Math.floor(whole / 1000);
+  const clock = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60].map((one) => digits(one));
+  return `${clock.join(':')}.${digits(whole % 1000, 3)}`;
+}
