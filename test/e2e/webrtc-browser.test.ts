@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core';
 import type { MediaTrack } from '../../src/core/track.ts';
 import { launchBrowser } from '../support/hls/browser.ts';
 import { LiveStream } from '../support/server/live-stream.ts';
-import { dataTrack, eventPacket } from '../support/media/packets.ts';
+import { cuePacket, dataTrack, eventPacket, subtitleTrack } from '../support/media/packets.ts';
 import { until } from '../support/time/until.ts';
 import { h264, ivf, opus, type Media } from '../support/webrtc/webrtc-media.ts';
 import { startWebrtc } from '../support/webrtc/webrtc-server.ts';
@@ -67,7 +67,7 @@ for (const [codec, video] of Object.entries(codecs)) {
   });
 }
 
-test('Chromium plays over ICE-TCP, with retransmissions, a playout delay and events', async (t) => {
+test('Chromium plays over ICE-TCP, with retransmissions, a playout delay, events and subtitles', async (t) => {
   const { registry, url } = await startWebrtc(t, {
     webrtc: { rtx: true, playoutDelay: { min: 100, max: 500 } },
     ice: [
@@ -86,6 +86,21 @@ test('Chromium plays over ICE-TCP, with retransmissions, a playout delay and eve
     live.output.write(event);
     return ((await page.evaluate('events')) as string[]).some((event) => event.includes('"type":"CUE"'));
   });
+  const cue = cuePacket(subtitleTrack(), 1500, 'Hello', 'line:0');
+  const shown = await until('subtitles come by the data channel', async () => {
+    live.output.write(cue);
+    const messages = ((await page.evaluate('events')) as string[]).map((one) => JSON.parse(one) as { type: string });
+    return messages.find(({ type }) => type === 'WebVTT');
+  });
+  const fields = {
+    label: 'English',
+    language: 'en',
+    duration: 1,
+    settings: 'line:0',
+    encoding: 'utf-8',
+    data: 'Hello',
+  };
+  t.like(shown, { time: 1.5, ...fields });
   const protocols = await page.evaluate(`connection.getStats().then((stats) =>
     [...stats.values()].filter(({ type }) => type === 'remote-candidate').map(({ protocol }) => protocol))`);
   t.deepEqual(protocols, ['tcp']);

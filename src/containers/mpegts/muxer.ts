@@ -25,7 +25,7 @@ interface TsStream {
 }
 
 /** Ticks of 90 kHz added to all times: streams begin at 0, and an earlier PCR would wrap at once. */
-const OFFSET = 90_000;
+export const OFFSET = 90_000;
 /** Ticks of 90 kHz after which the tables are repeated. */
 const TABLES_INTERVAL = 22_500;
 

@@ -1,6 +1,5 @@
 import type { SubtitleTrack } from '../../core/track.ts';
-import type { Part, Segment } from '../segment.ts';
-import { Segment as MediaSegment } from '../segment.ts';
+import { Segment, type Part } from '../segment.ts';
 import type { TrackPackager } from '../track-packager.ts';
 import { Window, type WindowLimits } from '../window.ts';
 import type { CueStore } from './cue-store.ts';
@@ -10,21 +9,30 @@ import { webVtt } from './web-vtt.ts';
  * Makes parts and segments of one subtitle track, each as long as that of a leading media track, and under the same number. A cue is
  * in every part and segment in which it is shown.
  */
-export class SubtitlePackager {
+export class SubtitlePackager<Data = Buffer> {
   readonly track: SubtitleTrack;
-  readonly leader: TrackPackager;
+  readonly leader: TrackPackager<Data>;
   readonly window: Window;
   readonly #cues: CueStore;
   readonly #whole = new WeakMap<Segment, Buffer>();
+  readonly #clockOffset: number;
   readonly #undo: () => void;
 
-  constructor(track: SubtitleTrack, leader: TrackPackager, limits: WindowLimits, cues: CueStore) {
+  /** @param clockOffset ticks of 90 kHz by which timestamps of MPEG-2 are later than the media timeline */
+  constructor(
+    track: SubtitleTrack,
+    leader: TrackPackager<Data>,
+    limits: WindowLimits,
+    cues: CueStore,
+    clockOffset = 0,
+  ) {
     this.track = track;
     this.leader = leader;
     this.window = new Window(limits);
     this.#cues = cues;
-    const onPart = (segment: Segment, part: Part): void => this.#addPart(segment, part);
-    const onComplete = (segment: Segment): void => this.#complete(segment);
+    this.#clockOffset = clockOffset;
+    const onPart = (segment: Segment<Data>, part: Part<Data>): void => this.#addPart(segment, part);
+    const onComplete = (segment: Segment<Data>): void => this.#complete(segment);
     leader.window.on('part', onPart).on('complete', onComplete);
     this.#undo = () => void leader.window.off('part', onPart).off('complete', onComplete);
   }
@@ -45,13 +53,13 @@ export class SubtitlePackager {
     this.#undo();
   }
 
-  #addPart(from: Segment, { index, duration }: Part): void {
+  #addPart(from: Segment<Data>, { index, duration }: Part<Data>): void {
     const segment = this.#open(from);
     const data = this.#text(segment.presentation + segment.duration, duration);
     this.window.add({ index, duration, independent: true, data, bytes: data.length }, this.leader.window.ending);
   }
 
-  #complete(from: Segment): void {
+  #complete(from: Segment<Data>): void {
     const segment = this.#open(from);
     if (segment.parts.length === 0) segment.duration = from.duration;
     else this.#whole.set(segment, this.#text(segment.presentation, segment.duration));
@@ -60,12 +68,12 @@ export class SubtitlePackager {
   }
 
   /** The growing segment, as that of the leader. */
-  #open({ msn, init, discontinuity, presentation, clock }: Segment): Segment {
+  #open({ msn, init, discontinuity, presentation, clock }: Segment<Data>): Segment {
     const { open } = this.window;
     if (open?.msn === msn) return open;
     const isFirst = open === undefined && this.window.kept.length === 0;
     const before = isFirst ? this.leader.window.discontinuitySequence : undefined;
-    this.window.start(new MediaSegment(msn, init, discontinuity, clock, presentation), before);
+    this.window.start(new Segment(msn, init, discontinuity, clock, presentation), before);
     return this.window.open as Segment;
   }
 
@@ -77,6 +85,12 @@ export class SubtitlePackager {
     return webVtt(
       begin + shift,
       cues.map((cue) => ({ ...cue, start: cue.start + shift, end: cue.end + shift })),
+      this.#clockOffset,
     );
   }
+}
+
+/** The packager that subtitles follow: of the first video, or else of the first audio. */
+export function leaderOf<Data>(packagers: readonly TrackPackager<Data>[]): TrackPackager<Data> | undefined {
+  return packagers.find(({ track }) => track.type === 'video') ?? packagers[0];
 }

@@ -17,10 +17,11 @@ const CLOCK_RANGE = 2n ** 33n;
  * hour: a player takes the nearest of the times that an MPEG-2 timestamp may stand for. It is not of the segment, or hls.js 1.7
  * computes other times for a cue that is repeated, by a rounding error, and shows it twice.
  * @param begin of the segment, in milliseconds of the media timeline
+ * @param clockOffset ticks of 90 kHz by which timestamps of MPEG-2 are later than it
  */
-export function webVtt(begin: number, cues: readonly PlacedCue[]): Buffer {
+export function webVtt(begin: number, cues: readonly PlacedCue[], clockOffset = 0): Buffer {
   const local = Math.max(0, Math.floor(begin / MAP_MS) * MAP_MS);
-  const clock = (BigInt(local) * CLOCK_PER_MS) % CLOCK_RANGE;
+  const clock = (BigInt(local) * CLOCK_PER_MS + BigInt(clockOffset)) % CLOCK_RANGE;
   let text = `WEBVTT\nX-TIMESTAMP-MAP=LOCAL:${timestamp(local)},MPEGTS:${clock}\n`;
   for (const { start, end, settings, text: payload } of cues)
     text += `\n${timestamp(start)} --> ${timestamp(end)}${settings && ` ${settings}`}\n${payload}\n`;

@@ -3,6 +3,7 @@ import type { Packet } from '../../core/packet.ts';
 import type { Reader } from '../../core/reader.ts';
 import type { OutputStream } from '../../core/output-stream.ts';
 import type { Stream } from '../../core/stream.ts';
+import { readCue } from '../../core/subtitle-cue.ts';
 import { toSeconds } from '../../core/timebase.ts';
 import type { Codec } from '../../core/track.ts';
 import { kilnError } from '../../errors.ts';
@@ -29,8 +30,9 @@ const LABEL = 'events';
 const TEXT: ReadonlySet<Codec> = new Set(['CUE']);
 
 /**
- * Events of one output stream as messages of data channels, in JSON: `type` (the codec), `time` (media time in seconds), `date`
- * (wall clock), `target`, `encoding` (`base64`, or `utf-8`) and `data`. Reads the stream only while viewers want them.
+ * Events and subtitles of one output stream as messages of data channels, in JSON: `type` (the codec), `time` (media time in seconds),
+ * `date` (wall clock), `target`, `encoding` (`base64`, or `utf-8`) and `data`; of subtitles also `label`, `language`, `duration` in
+ * seconds, and `settings`. Reads the stream only while viewers want them.
  */
 export class EventFeed {
   readonly #stream: OutputStream;
@@ -98,21 +100,40 @@ export class EventFeed {
     this.#reader = undefined;
   }
 
-  #packet({ track, pts, data }: Packet): void {
-    if (track.type !== 'data') return;
+  #packet(packet: Packet): void {
+    const { track, pts } = packet;
+    const content = contentOf(packet);
+    if (content === undefined) return;
     const time = toSeconds(pts, track.timebase);
     const arrived = this.#stream.input.arrival.at(time);
-    const isText = TEXT.has(track.codec);
     const message = JSON.stringify({
       type: track.codec,
       time,
       ...(Number.isFinite(arrived) && { date: new Date(arrived).toISOString() }),
-      ...(track.target && { target: track.target }),
-      encoding: isText ? 'utf-8' : 'base64',
-      data: data.toString(isText ? 'utf8' : 'base64'),
+      ...content,
     });
     for (const { producer } of this.#fed.values()) if (producer?.closed === false) producer.send(message);
   }
+}
+
+/** Fields of a message that differ between events and subtitles; undefined for media. */
+function contentOf({ track, duration, data }: Packet): object | undefined {
+  if (track.type === 'data') {
+    const isText = TEXT.has(track.codec);
+    const encoded = { encoding: isText ? 'utf-8' : 'base64', data: data.toString(isText ? 'utf8' : 'base64') };
+    return { ...(track.target && { target: track.target }), ...encoded };
+  }
+  const cue = track.type === 'subtitle' ? readCue(data) : undefined;
+  if (track.type !== 'subtitle' || cue === undefined) return undefined;
+  const { publicName: label, language, timebase } = track;
+  return {
+    label,
+    ...(language && { language }),
+    duration: toSeconds(duration, timebase),
+    ...(cue.settings && { settings: cue.settings }),
+    encoding: 'utf-8',
+    data: cue.text,
+  };
 }
 
 async function produce(worker: MediaWorker): Promise<Made> {

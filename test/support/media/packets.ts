@@ -1,6 +1,7 @@
 import type { Packet } from '../../../src/core/packet.ts';
 import { VIDEO_TIMEBASE } from '../../../src/core/timebase.ts';
-import type { AudioTrack, DataTrack, MediaTrack, VideoTrack } from '../../../src/core/track.ts';
+import { writeCue } from '../../../src/core/subtitle-cue.ts';
+import type { AudioTrack, DataTrack, MediaTrack, SubtitleTrack, VideoTrack } from '../../../src/core/track.ts';
 
 /** avcC of 640x360 baseline and of 1280x720 high, as x264 writes them. */
 export const AVC_BASELINE = Buffer.from(
@@ -52,6 +53,19 @@ export function audioTrack(shape: Partial<AudioTrack> = {}): AudioTrack {
 
 export function dataTrack(shape: Partial<DataTrack> = {}): DataTrack {
   return { id: 1024, name: 'Data', type: 'data', codec: 'ID3v2', timebase: VIDEO_TIMEBASE, bypass: true, ...shape };
+}
+
+export function subtitleTrack(shape: Partial<SubtitleTrack> = {}): SubtitleTrack {
+  return {
+    ...{ id: 768, name: 'Subtitle', type: 'subtitle', codec: 'WebVTT', timebase: { num: 1, den: 1000 }, bypass: true },
+    ...{ publicName: 'English', language: 'en', autoSelect: false, isDefault: false, forced: false },
+    ...shape,
+  };
+}
+
+/** A text that is shown for a second. @param ms media time */
+export function cuePacket(track: SubtitleTrack, ms: number, text: string, settings = ''): Packet {
+  return { track, dts: ms, pts: ms, duration: 1000, key: true, data: writeCue({ settings, text }) };
 }
 
 /** An event that takes effect when it comes. @param ticks of its track */

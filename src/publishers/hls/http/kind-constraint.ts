@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 export const KIND = 'hls';
 
 /** File names that only HLS with MPEG-TS has, or the query that asks for it (docs/compatibility.md#hls). */
-const TS = /\/(?:ts(?::|%3a)[^/?]*|medialist_[^/?]*|[^/?]*\.ts)(?:\?|$)|[?&]format=ts(?:&|$)/i;
+const TS = /\/(?:ts(?::|%3a)[^/?]*|medialist_[^/?]*|[^/?]*(?:\.ts|_hls\.vtt))(?:\?|$)|[?&]format=ts(?:&|$)/i;
 
 /** Tests whether the URL of a request asks for MPEG-TS. */
 export function isTs(url: string): boolean {

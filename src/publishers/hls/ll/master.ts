@@ -3,7 +3,8 @@ import type { AudioTrack, VideoTrack } from '../../../core/track.ts';
 import { bitrates, type Rates } from '../master/bandwidth.ts';
 import { bandwidthOf, rangeOf, resolutionOf, videoAttributesOf } from '../master/stream-inf.ts';
 import { renditionsOf, type Variant } from '../master/variants.ts';
-import { describeLanguage } from './language.ts';
+import { describeLanguage } from '../master/language.ts';
+import { quotable, subtitleMembers, subtitlesOf } from '../master/subtitles.ts';
 import type { AnyRendition, Rendition, SubtitleRendition } from './rendition.ts';
 
 export interface MasterOptions {
@@ -31,6 +32,7 @@ export function buildMaster(
     ]),
   );
   const groups: Groups = new Map();
+  const listed = subtitles.map((one) => ({ track: one.track, uri: uri(one) }));
   // without this attribute players look for captions in a segment, which a young stream may not have (Shaka Player)
   const hasNoCaptions = !captions && variants.some(({ video }) => video !== undefined);
   const videos = variants.flatMap(({ video }) => (video === undefined ? [] : [video.track as VideoTrack]));
@@ -46,7 +48,7 @@ export function buildMaster(
     const codecs = new Set(renditionsOf([{ video, audios }]).map(({ packager }) => packager.init.codec));
     line += `,CODECS="${[...codecs].join(',')}"`;
     if (group !== undefined) line += `,AUDIO="${group}"`;
-    if (subtitles.length > 0) line += `,SUBTITLES="${SUBTITLE_GROUP}"`;
+    line += subtitlesOf(listed);
     // on all variants or on none
     if (hasNoCaptions) line += ',CLOSED-CAPTIONS=NONE';
     streams += `#EXT-X-STREAM-INF:${line}\n${uri(leading)}\n`;
@@ -55,7 +57,7 @@ export function buildMaster(
   const isIndependent = renditionsOf(variants).every(({ packager }) => packager.independent);
   let text = `#EXTM3U\n#EXT-X-VERSION:6\n${isIndependent ? '#EXT-X-INDEPENDENT-SEGMENTS\n' : ''}`;
   for (const [group, audios] of groups) text += members(group, audios, uri);
-  for (const one of subtitles) text += subtitleMember(one, uri);
+  text += subtitleMembers(listed);
   return text + streams + (iFrames === undefined ? '' : iFrameStreams(variants, output, rates, iFrames));
 }
 
@@ -121,19 +123,6 @@ function members(group: string, audios: readonly Rendition[], uri: (rendition: R
   return text;
 }
 
-const SUBTITLE_GROUP = 'subtitles';
-
-function subtitleMember(rendition: SubtitleRendition, uri: (rendition: AnyRendition) => string): string {
-  const { publicName = '', language, characteristics = '', isDefault, autoSelect, forced } = rendition.track;
-  const { tag } = describeLanguage(language);
-  const yes = (is: boolean): string => (is ? 'YES' : 'NO');
-  let text = `#EXT-X-MEDIA:TYPE=SUBTITLES,GROUP-ID="${SUBTITLE_GROUP}",NAME="${quotable(publicName)}"`;
-  text += `,DEFAULT=${yes(isDefault)},AUTOSELECT=${yes(autoSelect)},FORCED=${yes(forced)}`;
-  if (tag !== undefined) text += `,LANGUAGE="${tag}"`;
-  if (characteristics !== '') text += `,CHARACTERISTICS="${quotable(characteristics)}"`;
-  return `${text},URI="${uri(rendition)}"\n`;
-}
-
 /** Adds the rates of the video and of the audio with the highest rate. */
 function bandwidth(
   video: Rendition | undefined,
@@ -145,9 +134,4 @@ function bandwidth(
   const peak = sum((rate) => rate?.peak);
   const average = sum((rate) => rate?.average);
   return bandwidthOf({ peak, average });
-}
-
-/** Removes quotes and line breaks, which a quoted-string cannot have. */
-function quotable(text: string): string {
-  return text.replace(/["\r\n]/g, '');
 }

@@ -15,7 +15,7 @@ import type { MediaClock } from '../../../packaging/wall-time.ts';
 import { Segmenter } from '../../../packaging/segmenter.ts';
 import type { TrackPackager } from '../../../packaging/track-packager.ts';
 import { CueStore } from '../../../packaging/subtitles/cue-store.ts';
-import { SubtitlePackager } from '../../../packaging/subtitles/subtitle-packager.ts';
+import { leaderOf, SubtitlePackager } from '../../../packaging/subtitles/subtitle-packager.ts';
 import { Followers, type Follower } from '../answer/segment-followers.ts';
 import { firstMsn } from '../package/first-msn.ts';
 import type { PackageOptions } from '../package/hls-form.ts';
@@ -287,10 +287,8 @@ export class Renditions implements Package, RenditionContext {
       this.#options.faults.count('HLS: dropped subtitles, because too many are shown at a time');
   }
 
-  /** Subtitles follow the first video, or else the first audio. */
   #updateSubtitles(tracks: readonly SubtitleTrack[]): void {
-    const packagers = this.#renditions.map(({ packager }) => packager);
-    const leader = packagers.find(({ track }) => track.type === 'video') ?? packagers[0];
+    const leader = leaderOf(this.#renditions.map(({ packager }) => packager));
     for (const [id, { track, packager }] of this.#subtitles)
       if (!tracks.includes(track) || packager.leader !== leader) this.#dropSubtitles(id);
     if (leader === undefined) return;

@@ -1,12 +1,14 @@
 import type { Breaks } from '../../../packaging/breaks.ts';
-import type { TsSegment } from '../../../packaging/ts-segment.ts';
+import type { TsFacts } from '../../../packaging/ts-segment.ts';
+
+type ListedSegment = TsFacts & { readonly gap: boolean };
 
 export interface MediaListOptions {
   /** Seconds. */
   readonly targetDuration: number;
   /** Discontinuities that have left the playlist. */
   readonly discontinuitySequence: number;
-  readonly uri: (segment: TsSegment) => string;
+  readonly uri: (segment: ListedSegment) => string;
   /** No more segments follow. */
   readonly ended: boolean;
   readonly breaks: Breaks;
@@ -14,7 +16,7 @@ export interface MediaListOptions {
 
 /** Builds a media playlist of version 3 (RFC 8216 4.3). @param segments successive ones, not empty */
 export function buildMediaList(
-  segments: readonly TsSegment[],
+  segments: readonly ListedSegment[],
   { targetDuration, discontinuitySequence, uri, breaks, ended }: MediaListOptions,
 ): string {
   let text = `#EXTM3U\n#EXT-X-VERSION:3\n#EXT-X-TARGETDURATION:${targetDuration}\n#EXT-X-MEDIA-SEQUENCE:${segments[0]?.msn ?? 0}\n`;

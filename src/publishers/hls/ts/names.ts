@@ -1,6 +1,6 @@
 /** File names of HLS with MPEG-TS (docs/compatibility.md#hls): a variant is an opaque number. */
 const LIST = /^medialist_(\d+)_hls\.m3u8$/;
-const SEGMENT = /^seg_(\d+)_(\d{1,15})_hls\.ts$/;
+const SEGMENT = /^seg_(\d+)_(\d{1,15})_hls\.(?:ts|vtt)$/;
 
 export function listName(variant: string): string {
   return `medialist_${variant}_hls.m3u8`;
@@ -8,6 +8,15 @@ export function listName(variant: string): string {
 
 export function segmentName(variant: string, msn: number): string {
   return `seg_${variant}_${msn}_hls.ts`;
+}
+
+/** Name of a segment of subtitles. */
+export function subtitleName(id: string, msn: number): string {
+  return `seg_${id}_${msn}_hls.vtt`;
+}
+
+export function isSubtitleName(name: string): boolean {
+  return name.endsWith('.vtt');
 }
 
 /** Reads a file name of a media playlist, or of a segment with its number; undefined for any other name. */

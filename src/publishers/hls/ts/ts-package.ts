@@ -1,5 +1,7 @@
 import type { HlsPublisherConfig } from '../../../config/model.ts';
+import { OFFSET } from '../../../containers/mpegts/muxer.ts';
 import type { Packet } from '../../../core/packet.ts';
+import type { SubtitleTrack } from '../../../core/track.ts';
 import type { Playlist } from '../../../core/playlist.ts';
 import type { OutputStream } from '../../../core/output-stream.ts';
 import { kilnError } from '../../../errors.ts';
@@ -9,6 +11,8 @@ import type { PlaylistPosition } from '../../../packaging/playlist-position.ts';
 import { Segmenter } from '../../../packaging/segmenter.ts';
 import type { TrackPackager } from '../../../packaging/track-packager.ts';
 import type { TsSegment } from '../../../packaging/ts-segment.ts';
+import { CueStore } from '../../../packaging/subtitles/cue-store.ts';
+import { leaderOf, SubtitlePackager } from '../../../packaging/subtitles/subtitle-packager.ts';
 import { Followers, type Follower } from '../answer/segment-followers.ts';
 import { firstMsn } from '../package/first-msn.ts';
 import type { PackageOptions } from '../package/hls-form.ts';
@@ -18,7 +22,8 @@ import { Queue, type Awaiting } from '../blocking-reload/queue.ts';
 import { Readiness } from '../package/readiness.ts';
 import { namedTracks, variants } from '../master/variants.ts';
 import { buildMaster } from './master.ts';
-import { readName } from './names.ts';
+import { isSubtitleName, readName } from './names.ts';
+import { SubtitleList } from './subtitle-list.ts';
 import { Variant, type VariantContext } from './variant.ts';
 
 /** A stream in MPEG-TS: each rendition of playlists with EnableTsPackaging is a variant. */
@@ -38,6 +43,9 @@ export class TsPackage implements Package, VariantContext {
   #playlists: readonly Playlist[] = [];
   /** By id. */
   #variants = new Map<string, Variant>();
+  /** By track id, as their cues. */
+  readonly #subtitles = new Map<number, SubtitleList>();
+  readonly #cues = new Map<number, CueStore>();
   #edition = nextEdition();
   #interrupted = false;
 
@@ -84,7 +92,7 @@ export class TsPackage implements Package, VariantContext {
   }
 
   get waiting(): Awaiting['waiting'] {
-    return [this.readiness, ...this.#variants.values()];
+    return [this.readiness, ...this.#variants.values(), ...this.#subtitles.values()];
   }
 
   get progress(): PlaylistPosition {
@@ -113,11 +121,13 @@ export class TsPackage implements Package, VariantContext {
       if (this.#variants.get(variant.id) !== variant) variant.waiters.close();
     }
     for (const variant of this.#variants.values()) variant.changed();
+    this.#updateSubtitles(output.tracks.filter((track) => track.type === 'subtitle'));
     if ([...this.#variants.values()].some((variant) => before.get(variant.id) !== variant)) this.readiness.expect();
     this.readiness.check();
   }
 
   push(packet: Packet): void {
+    if (packet.track.type === 'subtitle') return this.#addCue(packet);
     this.#segmenter.push(packet);
   }
 
@@ -131,7 +141,7 @@ export class TsPackage implements Package, VariantContext {
   conclude(urgent: boolean): void {
     this.#segmenter.conclude(urgent, () => {
       this.#edition = nextEdition();
-      for (const variant of this.#variants.values()) variant.conclude();
+      for (const list of [...this.#variants.values(), ...this.#subtitles.values()]) list.conclude();
       this.#followers.end();
       this.#options.onProgress();
     });
@@ -161,15 +171,16 @@ export class TsPackage implements Package, VariantContext {
     if (state === 'starting') return undefined;
     return buildMaster(
       this.#variantsOf(playlist, this.#variants).filter(({ started }) => started),
-      { output, targetDuration: this.targetDuration, uri },
+      { output, targetDuration: this.targetDuration, subtitles: this.#subtitlesOf(playlist), uri },
     );
   }
 
   file(name: string): Resource | undefined {
     const { variant: id, msn } = readName(name) ?? {};
-    const variant = id === undefined ? undefined : this.#variants.get(id);
-    if (variant === undefined) return undefined;
-    return msn === undefined ? { kind: 'list', rendition: variant } : variant.segment(msn);
+    const list = this.#variants.get(id ?? '') ?? [...this.#subtitles.values()].find((one) => one.id === id);
+    if (list === undefined) return undefined;
+    if (msn !== undefined && list instanceof SubtitleList !== isSubtitleName(name)) return undefined;
+    return msn === undefined ? { kind: 'list', rendition: list } : list.segment(msn);
   }
 
   /** Variants of a playlist, in its order: known ones, and new ones. */
@@ -183,6 +194,33 @@ export class TsPackage implements Package, VariantContext {
     });
   }
 
+  #subtitlesOf({ hidesSubtitles }: Playlist): SubtitleList[] {
+    return hidesSubtitles ? [] : [...this.#subtitles.values()].filter(({ started }) => started);
+  }
+
+  #addCue(packet: Packet): void {
+    if (this.#cues.get(packet.track.id)?.add(packet) === false)
+      this.faults.count('HLS: dropped subtitles, because too many are shown at a time');
+  }
+
+  #updateSubtitles(tracks: readonly SubtitleTrack[]): void {
+    const leader = leaderOf([...this.#segmenter.packagers.values()]);
+    for (const [id, list] of this.#subtitles) {
+      if (tracks.includes(list.track) && list.packager.leader === leader) continue;
+      this.#subtitles.delete(id);
+      list.close();
+    }
+    if (leader === undefined) return;
+    for (const track of tracks) {
+      if (this.#subtitles.has(track.id)) continue;
+      const cues = this.#cues.get(track.id) ?? new CueStore();
+      this.#cues.set(track.id, cues);
+      const packager = new SubtitlePackager(track, leader, this.#segmenter.windowLimits, cues, OFFSET);
+      const id = nameHash(`${this.#options.streamKey}_subtitle${track.id}`);
+      this.#subtitles.set(track.id, new SubtitleList(id, packager, this));
+    }
+  }
+
   #isMade({ packagers }: Variant): boolean {
     return packagers.every((packager) => this.#segmenter.packagers.get(packager.track.id) === packager);
   }
@@ -193,7 +231,7 @@ export class TsPackage implements Package, VariantContext {
     if (advanced.length === 0) return;
     this.#edition = nextEdition();
     // a long segment may have raised the target duration of all
-    for (const variant of all) variant.changed();
+    for (const list of [...all, ...this.#subtitles.values()]) list.changed();
     this.readiness.note(all);
     this.#options.onProgress();
   }

@@ -1,21 +1,10 @@
 import test from 'ava';
 import { writeCue } from '../../../../src/core/subtitle-cue.ts';
-import type { SubtitleTrack } from '../../../../src/core/track.ts';
 import { CueStore } from '../../../../src/packaging/subtitles/cue-store.ts';
 import { webVtt } from '../../../../src/packaging/subtitles/web-vtt.ts';
+import { subtitleTrack } from '../../../support/media/packets.ts';
 
-const TRACK: SubtitleTrack = {
-  id: 768,
-  name: 'Subtitle',
-  type: 'subtitle',
-  codec: 'WebVTT',
-  timebase: { num: 1, den: 1000 },
-  bypass: true,
-  publicName: 'English',
-  autoSelect: false,
-  isDefault: false,
-  forced: false,
-};
+const TRACK = subtitleTrack();
 const packet = (pts: number, duration: number, text: string | Buffer) => ({
   ...{ track: TRACK, dts: pts, pts, duration, key: true },
   data: typeof text === 'string' ? writeCue({ settings: '', text }) : text,

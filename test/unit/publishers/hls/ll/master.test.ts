@@ -4,7 +4,7 @@ import HLS from 'hls-parser';
 import type { Playlist, Rendition } from '../../../../../src/core/playlist.ts';
 import type { Packet } from '../../../../../src/core/packet.ts';
 import type { AudioTrack, MediaTrack, VideoTrack } from '../../../../../src/core/track.ts';
-import { describeLanguage } from '../../../../../src/publishers/hls/ll/language.ts';
+import { describeLanguage } from '../../../../../src/publishers/hls/master/language.ts';
 import { openLlhls } from '../../../../support/hls/llhls.ts';
 import {
   audioPackets,
