@@ -14,7 +14,7 @@ export interface MasterOptions {
   /** Some frame had closed captions. */
   readonly captions: boolean;
   readonly subtitles: readonly SubtitleRendition[];
-  /** Makes the URI of a rendition's chunklist for the player. */
+  /** Makes the URI of a rendition's chunklist for the player: first of the leading one. */
   readonly uri: (rendition: AnyRendition) => string;
   /** Makes the URI of a video's playlist of I-frames; undefined where players do not rewind. */
   readonly iFrames?: ((rendition: Rendition) => string) | undefined;
@@ -32,7 +32,6 @@ export function buildMaster(
     ]),
   );
   const groups: Groups = new Map();
-  const listed = subtitles.map((one) => ({ track: one.track, uri: uri(one) }));
   // without this attribute players look for captions in a segment, which a young stream may not have (Shaka Player)
   const hasNoCaptions = !captions && variants.some(({ video }) => video !== undefined);
   const videos = variants.flatMap(({ video }) => (video === undefined ? [] : [video.track as VideoTrack]));
@@ -48,7 +47,7 @@ export function buildMaster(
     const codecs = new Set(renditionsOf([{ video, audios }]).map(({ packager }) => packager.init.codec));
     line += `,CODECS="${[...codecs].join(',')}"`;
     if (group !== undefined) line += `,AUDIO="${group}"`;
-    line += subtitlesOf(listed);
+    line += subtitlesOf(subtitles);
     // on all variants or on none
     if (hasNoCaptions) line += ',CLOSED-CAPTIONS=NONE';
     streams += `#EXT-X-STREAM-INF:${line}\n${uri(leading)}\n`;
@@ -57,7 +56,7 @@ export function buildMaster(
   const isIndependent = renditionsOf(variants).every(({ packager }) => packager.independent);
   let text = `#EXTM3U\n#EXT-X-VERSION:6\n${isIndependent ? '#EXT-X-INDEPENDENT-SEGMENTS\n' : ''}`;
   for (const [group, audios] of groups) text += members(group, audios, uri);
-  text += subtitleMembers(listed);
+  text += subtitleMembers(subtitles.map((one) => ({ track: one.track, uri: uri(one) })));
   return text + streams + (iFrames === undefined ? '' : iFrameStreams(variants, output, rates, iFrames));
 }
 

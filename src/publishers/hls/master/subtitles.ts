@@ -16,7 +16,7 @@ export function subtitleMembers(all: readonly ListedSubtitles[]): string {
 }
 
 /** SUBTITLES of a variant, after a comma; '' where there are none. */
-export function subtitlesOf(all: readonly ListedSubtitles[]): string {
+export function subtitlesOf(all: readonly unknown[]): string {
   return all.length === 0 ? '' : `,SUBTITLES="${GROUP}"`;
 }
 

@@ -11,7 +11,7 @@ export interface MasterOptions {
   /** Seconds. */
   readonly targetDuration: number;
   readonly subtitles: readonly SubtitleList[];
-  /** Makes the URI of a media playlist for the player. */
+  /** Makes the URI of a media playlist for the player: first of the leading one. */
   readonly uri: (name: string) => string;
 }
 
@@ -20,17 +20,18 @@ export function buildMaster(
   variants: readonly Variant[],
   { output, targetDuration, subtitles, uri }: MasterOptions,
 ): string {
-  const listed = subtitles.map((one) => ({ track: one.track, uri: uri(one.uri) }));
-  let text = `#EXTM3U\n#EXT-X-VERSION:3\n${subtitleMembers(listed)}`;
   const videos = variants.flatMap(({ tracks }) => tracks.find(isVideo) ?? []);
+  let streams = '';
   for (const variant of variants) {
-    const { tracks, packagers } = variant;
+    const { tracks, packagers, listed } = variant;
     const video = tracks.find(isVideo);
     const codecs = [...new Set(packagers.map(({ init }) => init.codec))].join(',');
     const attributes = video === undefined ? '' : videoAttributesOf(video, output) + rangeOf(video, videos);
-    text += `#EXT-X-STREAM-INF:${bandwidthOf(bitrates(tracks, variant.listed, output, targetDuration))}${attributes},CODECS="${codecs}"${subtitlesOf(listed)}\n${uri(variant.uri)}\n`;
+    const rates = bandwidthOf(bitrates(tracks, listed, output, targetDuration));
+    streams += `#EXT-X-STREAM-INF:${rates}${attributes},CODECS="${codecs}"${subtitlesOf(subtitles)}\n${uri(variant.uri)}\n`;
   }
-  return text;
+  const members = subtitleMembers(subtitles.map((one) => ({ track: one.track, uri: uri(one.uri) })));
+  return `#EXTM3U\n#EXT-X-VERSION:3\n${members}${streams}`;
 }
 
 function isVideo(track: MediaTrack): track is VideoTrack {

@@ -1,8 +1,12 @@
 import test, { type ExecutionContext } from 'ava';
 import HLS from 'hls-parser';
+import { pino } from 'pino';
 import type { Packet } from '../../../../../src/core/packet.ts';
 import { writeCue } from '../../../../../src/core/subtitle-cue.ts';
 import type { MediaTrack, SubtitleTrack } from '../../../../../src/core/track.ts';
+import { FaultLog } from '../../../../../src/log/log.ts';
+import { LLHLS as LLHLS_FORM } from '../../../../../src/publishers/hls/ll/index.ts';
+import { HLS as HLS_FORM } from '../../../../../src/publishers/hls/ts/index.ts';
 import { openLlhls } from '../../../../support/hls/llhls.ts';
 import { audioPackets, audioTrack, interleaved, videoPackets, videoTrack } from '../../../../support/media/packets.ts';
 import { urisOf } from '../../../../support/hls/playlist-uris.ts';
@@ -22,7 +26,8 @@ const HEADER = 'WEBVTT\nX-TIMESTAMP-MAP=LOCAL:00:00:00.000,MPEGTS:0\n';
 
 /** A stream with subtitles. */
 async function open(t: ExecutionContext, tracks: readonly MediaTrack[] = [VIDEO, AUDIO]) {
-  const application = { name: 'app', type: 'live', publishers: { llhls: LLHLS }, subtitles: SUBTITLES };
+  const publishers = { llhls: LLHLS, hls: { segmentDuration: 2, segmentCount: 4 } };
+  const application = { name: 'app', type: 'live', publishers, subtitles: SUBTITLES };
   const server = await openLlhls(t, { vhost: { applications: [application] } });
   const { input, output } = server.goLive(tracks);
   output.setTracks(input.tracks);
@@ -149,3 +154,26 @@ test('a playlist can be without subtitles', async (t) => {
   t.false((await read('/app/stream/silent.m3u8')).includes('SUBTITLES'));
   t.true((await read('/app/stream/llhls.m3u8')).includes('SUBTITLES'));
 });
+
+for (const form of [LLHLS_FORM, HLS_FORM])
+  test(`the leading URI of a master playlist of ${form.kind} is that of a variant: starts by the clock count in it`, async (t) => {
+    const { application, output, track } = await open(t);
+    const log = pino({ level: 'silent' });
+    const [onProgress, onStarted] = [() => {}, () => {}];
+    const options = { streamKey: 'key', next: undefined, onProgress, onStarted, log, faults: new FaultLog(log) };
+    const packaged = form.package({ ...options, application });
+    form.addDefaultPlaylist(output);
+    packaged.update(output);
+    const media = [videoPackets(VIDEO, { from: 0, to: 20 }), audioPackets(AUDIO, { from: 0, to: 20 })];
+    for (const packet of interleaved(...media)) packaged.push(packet);
+    const playlist = output.playlists.find(({ options: { enableTsPackaging } }) => enableTsPackaging === form.inTs);
+    if (playlist === undefined) throw new Error('no playlist');
+    const asked: string[] = [];
+    const master = packaged.master(playlist, output, (uri) => {
+      asked.push(uri);
+      return uri;
+    });
+    packaged.close();
+    t.true(master?.includes(`NAME="${track.publicName}"`));
+    t.is(asked[0], /#EXT-X-STREAM-INF.*\n(.+)/.exec(master ?? '')?.[1]);
+  });
