@@ -24,8 +24,8 @@ const shuffled = (file) =>
     .digest('hex');
 
 export default {
-  // Tests wait for most of their time. With still more at once, those with real clients starve each other.
-  concurrency: Math.max(4, 2 * availableParallelism()),
+  // Tests with real clients starve each other with more at once.
+  concurrency: Math.max(3, Math.ceil(1.5 * availableParallelism())),
   // files of one kind run beside others, not beside each other: some compute, others wait
   sortTestFiles: (one, other) => (shuffled(one) < shuffled(other) ? -1 : 1),
   extensions: ['ts'],

@@ -44,6 +44,7 @@ test('an action is asked for by POST, a list also by GET: other methods are not 
       '/v1/vhosts/second/apps/app/streams/s:concludeHlsLive',
       '/v1/vhosts/second/apps/app/streams/s:sendEvent',
       '/v1/vhosts/second/apps/app/streams/s:sendEvents',
+      '/v1/vhosts/second/apps/app/streams/s:sendSubtitles',
       '/v1/vhosts/second/apps/app/streams/s:startStandby',
       '/v1/vhosts/second/apps/app/streams/s:stopStandby',
       '/v1/vhosts:reloadAllCertificates',

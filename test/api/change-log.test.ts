@@ -136,7 +136,7 @@ test('the creation of a channel is noted with the name of its stream', async (t)
 });
 
 /** What of the API's calls is left out: what only lists, and events that are sent with a stream, many a second. */
-const LEFT_OUT = /:(?:records|pushes|hlsDumps|sendEvent|sendEvents)$/;
+const LEFT_OUT = /:(?:records|pushes|hlsDumps|sendEvent|sendEvents|sendSubtitles)$/;
 
 test("every call of the API that may change something is sealed with its caller, the caller's address, and the id of the request", async (t) => {
   const { call, audited } = await open(t);

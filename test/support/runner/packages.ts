@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, realpathSync } from 'node:fs';
-import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import http from 'node:http';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -38,6 +38,8 @@ export async function bundlePackages(): Promise<string> {
   if (existsSync(index)) return index;
   await mkdir(CACHE, { recursive: true });
   const made = await mkdtemp(join(CACHE, '.test-packages-'));
+  // programs that tests start as another user read it, too
+  await chmod(made, 0o755);
   try {
     await bundleInto(made);
     const files = [WORKER, ...COMMON_JS, ...MODULES, 'node:http'].map((one) => [
