@@ -27,8 +27,9 @@ export interface TimedCue {
 
 /** A step of the newest media time beyond this is a jump of the source's clock: what waits moves with it. */
 const JUMP_SECONDS = 10;
-/** Most cues of a stream whose time has not come. */
+/** Most cues of a stream whose time has not come, and bytes of them. */
 const MAX_WAITING_CUES = 1000;
+const MAX_WAITING_BYTES = 1024 * 1024;
 
 export interface InputOptions {
   /** State from the stream before, and for the next one. */
@@ -187,13 +188,16 @@ export class InputStream extends Stream {
    */
   showCues(cues: readonly TimedCue[]): boolean {
     const { newest } = this.arrival;
-    if (this.closed || newest === undefined || this.#cues.length + cues.length > MAX_WAITING_CUES) return false;
+    if (this.closed || newest === undefined) return false;
     this.#writeCues(newest);
     const packets = cues.map(({ track, startMs, durationMs, cue }): Packet => {
       const pts = Math.round(newest * 1000 + startMs);
       return { track, dts: pts, pts, duration: durationMs, key: true, data: writeCue(cue) };
     });
-    this.#cues = [...this.#cues, ...packets].sort((one, other) => one.pts - other.pts);
+    const waiting = [...this.#cues, ...packets];
+    const bytes = waiting.reduce((sum, { data }) => sum + data.length, 0);
+    if (waiting.length > MAX_WAITING_CUES || bytes > MAX_WAITING_BYTES) return false;
+    this.#cues = waiting.sort((one, other) => one.pts - other.pts);
     this.#writeCues(newest);
     return true;
   }

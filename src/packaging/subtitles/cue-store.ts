@@ -2,26 +2,34 @@ import type { Packet } from '../../core/packet.ts';
 import { readCue } from '../../core/subtitle-cue.ts';
 import type { PlacedCue } from './web-vtt.ts';
 
-/** Most cues that are shown, or wait for it, at a time. */
+/** Most cues of a time, and bytes of them: each part and segment has a copy of those of its time. */
 const MAX_CUES = 200;
+const MAX_BYTES = 128 * 1024;
 /** A cue that is further ahead of the media than this is of a timeline that the source has left. */
 const MAX_AHEAD_MS = 60_000;
 
+interface StoredCue extends PlacedCue {
+  readonly bytes: number;
+}
+
 /** Cues of one subtitle track whose time is not over, in the source's time. */
 export class CueStore {
-  #cues: readonly PlacedCue[] = [];
+  #cues: readonly StoredCue[] = [];
 
-  /** Adds the cue of a packet. @returns false if the packet is none, or another cue was dropped for it */
+  /** Adds the cue of a packet. @returns false if the packet is none, or older cues were dropped for it */
   add({ pts, duration, data, track: { timebase } }: Packet): boolean {
     const cue = readCue(data);
     if (cue === undefined) return false;
     const ms = (1000 * timebase.num) / timebase.den;
-    const isFull = this.#cues.length === MAX_CUES;
-    this.#cues = [
-      ...(isFull ? this.#cues.slice(1) : this.#cues),
-      { ...cue, start: pts * ms, end: (pts + duration) * ms },
-    ];
-    return !isFull;
+    const all = [...this.#cues, { ...cue, start: pts * ms, end: (pts + duration) * ms, bytes: data.length }];
+    let bytes = all.reduce((sum, one) => sum + one.bytes, 0);
+    const kept = all.filter(({ bytes: own }, index) => {
+      const isTooMany = all.length - index > MAX_CUES || bytes > MAX_BYTES;
+      if (isTooMany) bytes -= own;
+      return !isTooMany;
+    });
+    this.#cues = kept;
+    return kept.length === all.length;
   }
 
   /** Cues that are shown in a span of time, in milliseconds. */

@@ -121,6 +121,11 @@ test('cues are refused without media, when too many wait, and when the stream ha
   t.true(input.showCues(Array.from({ length: 1000 }, () => cue(60_000, 'later'))));
   t.false(input.showCues([cue(0, 'now')]));
   t.deepEqual(shown(), []);
+  const other = live(1);
+  const large = Array.from({ length: 16 }, () => other.cue(60_000, 'x'.repeat(64_000)));
+  t.true(other.input.showCues(large));
+  t.false(other.input.showCues([other.cue(0, 'x'.repeat(64_000))]));
+  t.deepEqual(other.shown(), []);
   input.close('over');
   t.false(input.showCues([cue(0, 'now')]));
   const empty = openInput();

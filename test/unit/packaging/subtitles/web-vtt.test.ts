@@ -59,6 +59,19 @@ test('cues of a timeline that the source has left are dropped, and so is what is
   t.deepEqual(store.between(0, Infinity), []);
 });
 
+test('the oldest cues are dropped for one that makes them too large', (t) => {
+  const store = new CueStore();
+  const large = 'x'.repeat(60_000);
+  t.true(store.add(packet(0, 1000, `1${large}`)));
+  t.true(store.add(packet(0, 1000, `2${large}`)));
+  t.false(store.add(packet(0, 1000, `3${large}`)));
+  t.true(store.add(packet(0, 1000, 'small')));
+  t.deepEqual(
+    store.between(0, 1).map(({ text }) => text.slice(0, 5)),
+    ['2xxxx', '3xxxx', 'small'],
+  );
+});
+
 test('the oldest of too many cues at a time is dropped', (t) => {
   const store = new CueStore();
   for (let count = 0; count < 200; count++) t.true(store.add(packet(0, 1000, `${count}`)));
