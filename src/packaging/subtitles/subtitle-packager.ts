@@ -89,8 +89,3 @@ export class SubtitlePackager<Data = Buffer> {
     );
   }
 }
-
-/** The packager that subtitles follow: of the first video, or else of the first audio. */
-export function leaderOf<Data>(packagers: readonly TrackPackager<Data>[]): TrackPackager<Data> | undefined {
-  return packagers.find(({ track }) => track.type === 'video') ?? packagers[0];
-}

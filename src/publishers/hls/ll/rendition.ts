@@ -11,30 +11,20 @@ import { firstSampleEnd } from '../../../containers/fmp4/first-sample.ts';
 import type { Part, Segment } from '../../../packaging/segment.ts';
 import type { TrackPackager } from '../../../packaging/track-packager.ts';
 import type { SubtitlePackager } from '../../../packaging/subtitles/subtitle-packager.ts';
-import type { OnLeft } from '../answer/played-stream.ts';
 import type { FollowedSegment } from '../answer/segment-followers.ts';
-import type { PackagedList } from '../package/package.ts';
-import type { Wait } from '../blocking-reload/wait.ts';
-import type { Position } from '../blocking-reload/chunklist-position.ts';
-import type { Queue } from '../blocking-reload/queue.ts';
-import { Repeats } from '../blocking-reload/repeats.ts';
+import { PlayableList, type ListContext } from '../package/playable-list.ts';
 import type { Startable } from '../package/readiness.ts';
 import { Text } from '../answer/text.ts';
-import { Waiters, type Outcome } from '../blocking-reload/waiters.ts';
 import type { Rewind } from '../rewind/rewind.ts';
 import { pathOf } from './names.ts';
 
 /** State shared by the renditions of a stream. */
-export interface RenditionContext {
+export interface RenditionContext extends ListContext {
   /** Grows with every change in any rendition of the stream. */
   readonly edition: number;
-  readonly continues: boolean;
-  readonly interrupted: boolean;
   readonly concluded: boolean;
   readonly breaks: Breaks;
-  readonly targetDuration: number;
   chunklistOptions(): Omit<ChunklistOptions, 'partTarget'>;
-  readonly queue: Queue;
   readonly rewind: Rewind | undefined;
   reports(except: AnyRendition): RenditionReport[];
 }
@@ -44,15 +34,14 @@ export type AnyRendition = Rendition<AnyPackager>;
 export type SubtitleRendition = Rendition<SubtitlePackager>;
 
 /** One track for players: its chunklist in all forms, and the requests that wait for the next one. */
-export class Rendition<P extends AnyPackager = TrackPackager> implements PackagedList, Startable {
+export class Rendition<P extends AnyPackager = TrackPackager>
+  extends PlayableList<RenditionContext>
+  implements Startable
+{
   readonly packager: P;
   readonly names: FileNames;
-  readonly waiters = new Waiters();
-  readonly repeats = new Repeats();
   /** Completion of the newest part, in milliseconds since the epoch. */
   newestAt = 0;
-  position: Position | undefined;
-  readonly #context: RenditionContext;
   readonly #builder: ChunklistBuilder;
   #texts: Partial<Record<ChunklistForm, Text>> = {};
   /** With the past. */
@@ -60,9 +49,9 @@ export class Rendition<P extends AnyPackager = TrackPackager> implements Package
   #edition = -1;
 
   constructor(packager: P, names: FileNames, context: RenditionContext) {
+    super(context);
     this.packager = packager;
     this.names = names;
-    this.#context = context;
     this.#builder = new ChunklistBuilder(names);
   }
 
@@ -72,18 +61,6 @@ export class Rendition<P extends AnyPackager = TrackPackager> implements Package
 
   get fresh(): boolean {
     return this.packager.window.kept.length === 0;
-  }
-
-  get continues(): boolean {
-    return this.#context.continues;
-  }
-
-  get targetDuration(): number {
-    return this.#context.targetDuration;
-  }
-
-  get interrupted(): boolean {
-    return this.#context.interrupted;
   }
 
   /** Tests whether players can start with it: a part exists. */
@@ -102,14 +79,14 @@ export class Rendition<P extends AnyPackager = TrackPackager> implements Package
       ...(newest !== undefined && { newest: { msn: newest.msn, parts: newest.parts.length } }),
       ...(open !== undefined && open.parts.length > 0 && { open: { msn: open.msn, parts: open.parts.length } }),
       partTarget,
-      ...(this.#context.concluded && { ended: true }),
+      ...(this.context.concluded && { ended: true }),
     };
     this.waiters.check();
   }
 
   /** Chunklist as of now, built once for each change. */
   text(form: ChunklistForm, rewinds: boolean): Text {
-    const context = this.#context;
+    const context = this.context;
     if (this.#edition !== context.edition) {
       this.#texts = {};
       this.#longTexts = {};
@@ -150,17 +127,13 @@ export class Rendition<P extends AnyPackager = TrackPackager> implements Package
       discontinuity,
       discontinuitySequence: this.packager.window.discontinuitiesBefore(segment),
       gap,
-      breaks: this.#context.breaks.at(msn),
-      breaksBefore: this.#context.breaks.before(segment),
+      breaks: this.context.breaks.at(msn),
+      breaksBefore: this.context.breaks.before(segment),
       bytes,
       ...(this.names.init && { init: { name: pathOf(this.names.init(init)), data: init.data } }),
       ...(keyFrame !== undefined && { keyFrame }),
       body: () => this.body(segment),
     };
-  }
-
-  wait(ready: () => boolean, onLeft: OnLeft, wait: Wait): Promise<Outcome> {
-    return this.#context.queue.wait(this.waiters, ready, onLeft, wait);
   }
 
   report(): RenditionReport | undefined {

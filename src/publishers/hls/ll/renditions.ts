@@ -14,8 +14,8 @@ import type { Segment } from '../../../packaging/segment.ts';
 import type { MediaClock } from '../../../packaging/wall-time.ts';
 import { Segmenter } from '../../../packaging/segmenter.ts';
 import type { TrackPackager } from '../../../packaging/track-packager.ts';
-import { CueStore } from '../../../packaging/subtitles/cue-store.ts';
-import { leaderOf, SubtitlePackager } from '../../../packaging/subtitles/subtitle-packager.ts';
+import type { SubtitlePackager } from '../../../packaging/subtitles/subtitle-packager.ts';
+import { SubtitlePackagers } from '../../../packaging/subtitles/subtitle-packagers.ts';
 import { Followers, type Follower } from '../answer/segment-followers.ts';
 import { firstMsn } from '../package/first-msn.ts';
 import type { PackageOptions } from '../package/hls-form.ts';
@@ -53,9 +53,9 @@ export class Renditions implements Package, RenditionContext {
   readonly #keepsKey: boolean;
   readonly #segmenter: Segmenter;
   readonly #all = new Map<number, Rendition>();
-  /** By track id, as their cues. */
+  readonly #subtitlePackagers: SubtitlePackagers;
+  /** By track id. */
   readonly #subtitles = new Map<number, SubtitleRendition>();
-  readonly #cues = new Map<number, CueStore>();
   #playlists: readonly Playlist[] = [];
   /** Renditions that share a master playlist with a rendition. */
   #peers = new Map<AnyRendition, Set<AnyRendition>>();
@@ -86,6 +86,7 @@ export class Renditions implements Package, RenditionContext {
       log,
       faults,
     );
+    this.#subtitlePackagers = new SubtitlePackagers(this.#segmenter.windowLimits);
   }
 
   get edition(): number {
@@ -283,26 +284,24 @@ export class Renditions implements Package, RenditionContext {
   }
 
   #addCue(packet: Packet): void {
-    if (this.#cues.get(packet.track.id)?.add(packet) === false)
+    if (!this.#subtitlePackagers.push(packet))
       this.#options.faults.count('HLS: dropped subtitles, because too many are shown at a time');
   }
 
   #updateSubtitles(tracks: readonly SubtitleTrack[]): void {
-    const leader = leaderOf(this.#renditions.map(({ packager }) => packager));
-    for (const [id, { track, packager }] of this.#subtitles)
-      if (!tracks.includes(track) || packager.leader !== leader) this.#dropSubtitles(id);
-    if (leader === undefined) return;
-    for (const track of tracks) if (!this.#subtitles.has(track.id)) this.#addSubtitles(track, leader);
+    const { added, dropped } = this.#subtitlePackagers.set(
+      tracks,
+      this.#renditions.map(({ packager }) => packager),
+    );
+    for (const { track } of dropped) this.#dropSubtitles(track.id);
+    for (const packager of added) this.#addSubtitles(packager);
   }
 
-  #addSubtitles(track: SubtitleTrack, leader: TrackPackager): void {
-    const { streamKey } = this.#options;
-    const cues = this.#cues.get(track.id) ?? new CueStore();
-    this.#cues.set(track.id, cues);
-    const packager = new SubtitlePackager(track, leader, this.#segmenter.windowLimits, cues);
-    const names = subtitleNames({ trackId: track.id, streamKey, query: this.#query });
+  #addSubtitles(packager: SubtitlePackager): void {
+    const { id } = packager.track;
+    const names = subtitleNames({ trackId: id, streamKey: this.#options.streamKey, query: this.#query });
     const rendition = new Rendition(packager, names, this);
-    this.#subtitles.set(track.id, rendition);
+    this.#subtitles.set(id, rendition);
     this.#files.add(rendition);
     packager.window.on('part', () => {
       rendition.newestAt = Date.now();
@@ -315,7 +314,6 @@ export class Renditions implements Package, RenditionContext {
     const rendition = this.#subtitles.get(id);
     if (rendition === undefined) return;
     this.#subtitles.delete(id);
-    rendition.packager.close();
     this.#files.drop(rendition);
     rendition.waiters.close();
   }

@@ -11,8 +11,7 @@ import type { PlaylistPosition } from '../../../packaging/playlist-position.ts';
 import { Segmenter } from '../../../packaging/segmenter.ts';
 import type { TrackPackager } from '../../../packaging/track-packager.ts';
 import type { TsSegment } from '../../../packaging/ts-segment.ts';
-import { CueStore } from '../../../packaging/subtitles/cue-store.ts';
-import { leaderOf, SubtitlePackager } from '../../../packaging/subtitles/subtitle-packager.ts';
+import { SubtitlePackagers } from '../../../packaging/subtitles/subtitle-packagers.ts';
 import { Followers, type Follower } from '../answer/segment-followers.ts';
 import { firstMsn } from '../package/first-msn.ts';
 import type { PackageOptions } from '../package/hls-form.ts';
@@ -43,9 +42,9 @@ export class TsPackage implements Package, VariantContext {
   #playlists: readonly Playlist[] = [];
   /** By id. */
   #variants = new Map<string, Variant>();
-  /** By track id, as their cues. */
+  readonly #subtitlePackagers: SubtitlePackagers<FrameRun>;
+  /** By track id. */
   readonly #subtitles = new Map<number, SubtitleList>();
-  readonly #cues = new Map<number, CueStore>();
   #edition = nextEdition();
   #interrupted = false;
 
@@ -65,6 +64,7 @@ export class TsPackage implements Package, VariantContext {
       log,
       faults,
     );
+    this.#subtitlePackagers = new SubtitlePackagers(this.#segmenter.windowLimits, OFFSET);
   }
 
   get edition(): number {
@@ -199,25 +199,20 @@ export class TsPackage implements Package, VariantContext {
   }
 
   #addCue(packet: Packet): void {
-    if (this.#cues.get(packet.track.id)?.add(packet) === false)
+    if (!this.#subtitlePackagers.push(packet))
       this.faults.count('HLS: dropped subtitles, because too many are shown at a time');
   }
 
   #updateSubtitles(tracks: readonly SubtitleTrack[]): void {
-    const leader = leaderOf([...this.#segmenter.packagers.values()]);
-    for (const [id, list] of this.#subtitles) {
-      if (tracks.includes(list.track) && list.packager.leader === leader) continue;
-      this.#subtitles.delete(id);
-      list.close();
+    const { added, dropped } = this.#subtitlePackagers.set(tracks, [...this.#segmenter.packagers.values()]);
+    for (const { track } of dropped) {
+      this.#subtitles.get(track.id)?.waiters.close();
+      this.#subtitles.delete(track.id);
     }
-    if (leader === undefined) return;
-    for (const track of tracks) {
-      if (this.#subtitles.has(track.id)) continue;
-      const cues = this.#cues.get(track.id) ?? new CueStore();
-      this.#cues.set(track.id, cues);
-      const packager = new SubtitlePackager(track, leader, this.#segmenter.windowLimits, cues, OFFSET);
-      const id = nameHash(`${this.#options.streamKey}_subtitle${track.id}`);
-      this.#subtitles.set(track.id, new SubtitleList(id, packager, this));
+    for (const packager of added) {
+      const { id } = packager.track;
+      const name = nameHash(`${this.#options.streamKey}_subtitle${id}`);
+      this.#subtitles.set(id, new SubtitleList(name, packager, this));
     }
   }
 

@@ -9,17 +9,12 @@ import { LEAST_TARGETS } from '../../../packaging/segmenter.ts';
 import type { TrackPackager } from '../../../packaging/track-packager.ts';
 import { discontinuitiesBetween, losesOldest } from '../../../packaging/window.ts';
 import { TsSegment } from '../../../packaging/ts-segment.ts';
-import type { Media, OnLeft } from '../answer/played-stream.ts';
+import type { Media } from '../answer/played-stream.ts';
 import type { FollowedList, FollowedSegment } from '../answer/segment-followers.ts';
-import type { PackagedList } from '../package/package.ts';
 import type { Rewind } from '../rewind/rewind.ts';
-import type { Wait } from '../blocking-reload/wait.ts';
-import type { Position } from '../blocking-reload/chunklist-position.ts';
-import type { Queue } from '../blocking-reload/queue.ts';
+import { PlayableList, type ListContext } from '../package/playable-list.ts';
 import type { Startable } from '../package/readiness.ts';
 import { Text } from '../answer/text.ts';
-import { Waiters, type Outcome } from '../blocking-reload/waiters.ts';
-import { Repeats } from '../blocking-reload/repeats.ts';
 import { buildMediaList } from './media-list.ts';
 import { listName, segmentName } from './names.ts';
 
@@ -29,32 +24,24 @@ const GRACE_SEGMENTS = 2;
 const SHORT_SECONDS = 0.05;
 
 /** State shared by the variants of a stream. */
-export interface VariantContext {
-  readonly continues: boolean;
-  readonly interrupted: boolean;
+export interface VariantContext extends ListContext {
   readonly concluded: boolean;
   /** Complete segments in a playlist; more where they are short. */
   readonly segmentCount: number;
-  readonly targetDuration: number;
   /** Query of every file name, with its `?`; empty for none. */
   readonly query: string;
   readonly faults: FaultLog;
-  readonly queue: Queue;
   readonly rewind: Rewind | undefined;
   completed(variant: Variant, segment: TsSegment): void;
   readonly breaks: Breaks;
 }
 
 /** One video with one audio, or one of them alone, in MPEG-TS: its media playlist and segments. */
-export class Variant implements PackagedList, Startable, FollowedList<TsSegment> {
+export class Variant extends PlayableList<VariantContext> implements Startable, FollowedList<TsSegment> {
   readonly id: string;
   /** Video first. */
   readonly packagers: readonly TrackPackager<FrameRun>[];
-  readonly waiters = new Waiters();
-  readonly repeats = new Repeats();
   newestAt = 0;
-  position: Position | undefined;
-  readonly #context: VariantContext;
   readonly #muxer: TsMuxer;
   readonly #segments: TsSegment[] = [];
   #listedFrom = 0;
@@ -67,9 +54,9 @@ export class Variant implements PackagedList, Startable, FollowedList<TsSegment>
 
   /** @param id unique part of its file names */
   constructor(id: string, packagers: readonly TrackPackager<FrameRun>[], context: VariantContext) {
+    super(context);
     this.id = id;
     this.packagers = packagers;
-    this.#context = context;
     this.#muxer = new TsMuxer(this.tracks);
   }
 
@@ -90,18 +77,6 @@ export class Variant implements PackagedList, Startable, FollowedList<TsSegment>
     return this.#segments.length === 1;
   }
 
-  get continues(): boolean {
-    return this.#context.continues;
-  }
-
-  get targetDuration(): number {
-    return this.#context.targetDuration;
-  }
-
-  get interrupted(): boolean {
-    return this.#context.interrupted;
-  }
-
   /** Segments of the playlist, oldest first. */
   get listed(): readonly TsSegment[] {
     return this.#segments.slice(this.#listedFrom);
@@ -109,7 +84,7 @@ export class Variant implements PackagedList, Startable, FollowedList<TsSegment>
 
   /** URI of its media playlist for master playlists. */
   get uri(): string {
-    return `${listName(this.id)}${this.#context.query}`;
+    return `${listName(this.id)}${this.context.query}`;
   }
 
   /** Finds a segment of the playlist, or one that has just left it. */
@@ -136,14 +111,14 @@ export class Variant implements PackagedList, Startable, FollowedList<TsSegment>
   }
 
   text(form: ChunklistForm, rewinds: boolean): Text {
-    const { rewind } = this.#context;
+    const { rewind } = this.context;
     const list = listName(this.id);
     if (!rewinds || rewind === undefined) return this.#present();
     return (this.#longText ??= rewind.before(list, () => this.#present(), form));
   }
 
   #present(): Text {
-    const { targetDuration, query, breaks, concluded } = this.#context;
+    const { targetDuration, query, breaks, concluded } = this.context;
     return (this.#text ??= new Text(
       buildMediaList(this.listed, {
         targetDuration,
@@ -176,8 +151,8 @@ export class Variant implements PackagedList, Startable, FollowedList<TsSegment>
         this.#discontinuities +
         discontinuitiesBetween(this.#segments, this.#listedFrom, this.#segments.indexOf(segment)),
       gap,
-      breaks: this.#context.breaks.at(msn),
-      breaksBefore: this.#context.breaks.before(segment),
+      breaks: this.context.breaks.at(msn),
+      breaksBefore: this.context.breaks.before(segment),
       bytes,
       body: () => segment.write()?.then(() => segment.body) ?? segment.body,
     };
@@ -187,10 +162,6 @@ export class Variant implements PackagedList, Startable, FollowedList<TsSegment>
   changed(): void {
     this.#text = undefined;
     this.#longText = undefined;
-  }
-
-  wait(ready: () => boolean, onLeft: OnLeft, wait: Wait): Promise<Outcome> {
-    return this.#context.queue.wait(this.waiters, ready, onLeft, wait);
   }
 
   /** Next number, if every track has completed it. */
@@ -208,9 +179,9 @@ export class Variant implements PackagedList, Startable, FollowedList<TsSegment>
     const { discontinuity, wallClock, duration } = leading;
     if (this.#segments.length === 0) this.#discontinuities = this.packagers[0]?.window.discontinuitySequence ?? 0;
     this.#segments.push(
-      new TsSegment({ msn, discontinuity, wallClock, duration }, own, this.#muxer, this.#context.faults),
+      new TsSegment({ msn, discontinuity, wallClock, duration }, own, this.#muxer, this.context.faults),
     );
-    const { segmentCount, targetDuration } = this.#context;
+    const { segmentCount, targetDuration } = this.context;
     const short = this.tracks[0]?.type === 'audio' ? SHORT_SECONDS : 0;
     const limits = { segmentCount, leastSeconds: () => LEAST_TARGETS * targetDuration - short };
     while (losesOldest(this.listed, limits)) {
@@ -221,7 +192,7 @@ export class Variant implements PackagedList, Startable, FollowedList<TsSegment>
     this.position = { newest: { msn, parts: 1 }, partTarget: 0 };
     this.changed();
     this.waiters.check();
-    this.#context.completed(this, this.#segments.at(-1) as TsSegment);
+    this.context.completed(this, this.#segments.at(-1) as TsSegment);
   }
 }
 

@@ -87,7 +87,7 @@ test('a scrape that takes long lets the event loop turn, and simultaneous ones g
   t.true(turns >= families.length, `${turns}`);
   const second = exposition.scrape(undefined);
   t.not(second, first);
-  // left alone it would go on in the next test of the room, whose time may stand still
+  // an unfinished scrape would go on in the next test of the process, which may have virtual time
   await second;
 });
 
