@@ -67,6 +67,7 @@ test.before(async () => {
     storage: join(folder, 'api_data'),
     providers: `<Schedule><MediaRootDir>${join(folder, 'config/media')}</MediaRootDir></Schedule><Multiplex/>`,
     publishers: '<FILE/><Push/>',
+    application: /<Subtitles>[^]*?<\/Subtitles>/.exec(text('docs/subtitles.md'))?.[0] ?? '',
   });
   publish();
 });
