@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { open, type FileHandle } from 'node:fs/promises';
+import { lstat, open, type FileHandle } from 'node:fs/promises';
 
 /** Why a file cannot be read, or is no longer the one that was recorded. */
 export class SourceError extends Error {
@@ -27,12 +27,17 @@ export interface FilePlace {
 /** A recorded file of this node. */
 export class LocalFile implements ByteSource {
   readonly size: number;
+  /** Differs when the file has changed. */
+  readonly stamp: string;
   readonly #path: string;
+  readonly #inode: number;
   readonly #handle: FileHandle;
 
-  private constructor({ filePath, size }: FilePlace, handle: FileHandle) {
+  private constructor({ filePath, inode, size }: FilePlace, modifiedMs: number, handle: FileHandle) {
     this.#path = filePath;
+    this.#inode = inode;
     this.size = size;
+    this.stamp = `${inode} ${size} ${modifiedMs}`;
     this.#handle = handle;
   }
 
@@ -49,7 +54,7 @@ export class LocalFile implements ByteSource {
       if (found.ino !== inode) throw new SourceError(`another file has its name: ${filePath}`);
       if (found.size !== size)
         throw new SourceError(`its size has changed from ${size} to ${found.size} bytes: ${filePath}`);
-      return new LocalFile(place, handle);
+      return new LocalFile(place, found.mtimeMs, handle);
     } catch (error) {
       await handle.close();
       throw error;
@@ -73,6 +78,12 @@ export class LocalFile implements ByteSource {
     }
     return bytes;
   }
+
+  /** Whether the file still has its name. */
+  readonly isThere = async (): Promise<boolean> => {
+    const found = await lstat(this.#path).catch(() => undefined);
+    return found?.ino === this.#inode;
+  };
 
   /** Idempotent. */
   async close(): Promise<void> {

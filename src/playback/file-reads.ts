@@ -2,6 +2,7 @@ import Type, { type Static } from 'typebox';
 import type { NodeIdentity } from '#cluster';
 import { KilnError, kilnError } from '../errors.ts';
 import { unlessAborted } from '../lib/unless-aborted.ts';
+import type { Logger } from '../log/log.ts';
 import { definePeerCall } from '../peers/peer-call.ts';
 import type { PeerCalls } from '../peers/peer-calls.ts';
 import type { StoredFiles } from '../recording/delivery/stored-files.ts';
@@ -72,9 +73,10 @@ interface OpenFile {
 }
 
 export interface FileReadsOptions {
-  readonly recordings: Pick<Recordings, 'find'>;
+  readonly recordings: Pick<Recordings, 'find' | 'derived'>;
   readonly calls: PeerCalls;
   readonly stored: Pick<StoredFiles, 'reaches' | 'read'>;
+  readonly log: Logger;
 }
 
 /**
@@ -86,13 +88,14 @@ export class FileReads {
   /** By the id of the recording, which no two applications have. */
   readonly #open = new Map<string, OpenFile>();
   readonly #stored: StoredReads;
-  readonly #indexes = new TsIndexes();
+  readonly #indexes: TsIndexes;
   #readsForOthers = 0;
 
   constructor(options: FileReadsOptions) {
     this.#options = options;
     this.#stored = new StoredReads(options.stored);
-    const { calls } = options;
+    const { calls, recordings, log } = options;
+    this.#indexes = new TsIndexes({ derived: recordings.derived, log });
     calls.answerBytes(BYTES, async ({ vhost, app, id, part, offset, length }) => {
       const place = { id, part, offset, length };
       const signal = part === undefined ? undefined : AbortSignal.timeout(LINGER_MS);
@@ -132,9 +135,18 @@ export class FileReads {
     return parts.map(({ begin, size }, part) => ({ begin, source: this.source(names, { ...file, size }, part) }));
   }
 
+  /**
+   * Stores the index of an MPEG-TS file of this node that no viewer waits for.
+   * @throws ClipError, SourceError; playbackBusy; the reason of the signal
+   */
+  prepare(names: ApplicationNames, id: string, signal: AbortSignal): Promise<void> {
+    return this.#use(names, id, async ({ file }) => await this.#indexes.prepare(id, await file, signal));
+  }
+
   /** Idempotent. */
   async close(): Promise<void> {
     this.#stored.close();
+    await this.#indexes.settled();
     await Promise.all([...this.#open.keys()].map((id) => this.#close(id)));
   }
 

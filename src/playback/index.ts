@@ -19,6 +19,7 @@ import { Clips } from './clips.ts';
 import { FileReads } from './file-reads.ts';
 import { serveGet } from './get.ts';
 import { serveList } from './list.ts';
+import { PreparedIndexes } from './prepared-indexes.ts';
 import { RecordedFiles } from './recorded-files.ts';
 import { refuse } from './refuse.ts';
 import { applicationOf, handled, type PlaybackRequest } from './requests.ts';
@@ -60,12 +61,20 @@ const RECORDED = 'recorded';
 export class PlaybackPublisher {
   readonly routes: FastifyPluginAsync;
   readonly #reads: FileReads;
+  readonly #prepared: PreparedIndexes;
   readonly #sessions: PlaybackSessions;
 
   constructor(options: PlaybackPublisherOptions) {
     const { registry, access, crossDomains: fallback, playlists } = options;
     const log = options.log.child({ module: 'playback' });
-    this.#reads = new FileReads(options);
+    this.#reads = new FileReads({ ...options, log });
+    this.#prepared = new PreparedIndexes({
+      ...options,
+      reads: this.#reads,
+      isPlayed: (name, app) =>
+        registry.vhosts.get(name)?.applications.get(app)?.config.publishers.playback !== undefined,
+      log,
+    });
     this.#sessions = new PlaybackSessions(options);
     const files = new RecordedFiles({ ...options, log });
     const clips = new Clips({ files, reads: this.#reads });
@@ -135,6 +144,7 @@ export class PlaybackPublisher {
   /** Idempotent. */
   async close(): Promise<void> {
     this.#sessions.close();
+    await this.#prepared.close();
     await this.#reads.close();
   }
 }

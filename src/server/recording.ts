@@ -5,6 +5,7 @@ import { isDumping } from '../publishers/hls/dump/dump.ts';
 import { Buckets } from '../recording/delivery/buckets.ts';
 import { Deliveries, type DeliverySettings } from '../recording/delivery/deliveries.ts';
 import { StoredFiles } from '../recording/delivery/stored-files.ts';
+import { DerivedFiles } from '../recording/finished/derived-files.ts';
 import { idOf } from '../recording/finished/entry.ts';
 import { RecordedIndex, type DumpedFolder } from '../recording/finished/recorded-index.ts';
 import { Recordings } from '../recording/finished/recordings.ts';
@@ -50,23 +51,25 @@ export async function openRecording({ work, registry, node, storageFile, log }: 
     node,
     settingsOf,
     buckets,
-    onUpload: (job, temporary, upload, isLocal) => index.note(job, idOf(job.startTime, temporary), upload, isLocal),
+    onUpload: (job, temporary, upload, isLocal) =>
+      recordings.note(job, idOf(job.startTime, temporary), upload, isLocal),
     log,
   });
   /** Files in the index whose delivery has failed: it is tried again. */
   const indexed = new Set<string>();
   const deliver = async (file: FinishedFile): Promise<void> => {
-    if (!indexed.has(file.temporary)) await index.add(file);
+    if (!indexed.has(file.temporary)) await recordings.add(file);
     indexed.add(file.temporary);
     await deliveries.deliver(file);
     indexed.delete(file.temporary);
   };
   const journal = new Journal({ folder: join(folder, `recording-${own}`), log: module, deliver });
+  const derived = new DerivedFiles(join(folder, `playback-${own}`));
+  const recordings = new Recordings({ index, derived, journal, deliveries, isDumping, log: module });
   const stop = new AbortController();
   const leftovers = finishLeftovers(await journal.list(), journal, module, stop.signal);
   const starts = new RecordStarts(registry, tasks.definitions);
   tasks.add(new RecordKind({ folder, journal, start: (task, output) => starts.take(task, output), log }));
-  const recordings = new Recordings({ index, journal, deliveries, isDumping, log: module });
   const retention = new Retention({ index, recordings, applications: () => limited(registry), log: module });
   return {
     records: new Records({ tasks: clusterTasks, folder }),

@@ -28,13 +28,22 @@ const USUAL_STEP = 3600;
  * Makes the index of an MPEG-TS file that a recorder has written: a part for each set of formats.
  * @throws ClipError `damaged` for other bytes, `unsupported` for streams that MP4 does not carry, `empty` without frames; SourceError; the
  * reason of the signal
+ * @param rest is waited for after each block, with the milliseconds that its work took
  */
-export async function scanTs(file: ByteSource, signal?: AbortSignal): Promise<readonly TsPart[]> {
+export async function scanTs(
+  file: ByteSource,
+  signal?: AbortSignal,
+  rest?: (workedMs: number) => Promise<void>,
+): Promise<readonly TsPart[]> {
   const scan = new Scan();
   const size = file.size - (file.size % PACKET_BYTES);
   if (size === 0) throw damagedTs('it has no transport packet');
-  for (let at = 0; at < size; at += BLOCK_BYTES)
-    scan.push(await file.read(at, Math.min(BLOCK_BYTES, size - at), signal), at);
+  for (let at = 0; at < size; at += BLOCK_BYTES) {
+    const block = await file.read(at, Math.min(BLOCK_BYTES, size - at), signal);
+    const begin = performance.now();
+    scan.push(block, at);
+    await rest?.(performance.now() - begin);
+  }
   return scan.end(size);
 }
 

@@ -7,13 +7,16 @@ import { unless } from '../../lib/files/unless.ts';
 import type { Logger } from '../../log/log.ts';
 import type { Deliveries } from '../delivery/deliveries.ts';
 import { removeInfo } from '../info-file.ts';
-import type { Journal } from '../journal.ts';
+import { containerOf } from '../container.ts';
+import type { FinishedFile, Journal } from '../journal.ts';
 import { DumpChangedError, removeDump } from './dump-files.ts';
-import { temporaryOf, type Entry } from './entry.ts';
+import type { DerivedFiles } from './derived-files.ts';
+import { idOf, temporaryOf, type Entry, type Upload } from './entry.ts';
 import type { ApplicationNames, Page, Query, Recorded, RecordedIndex } from './recorded-index.ts';
 
 export interface RecordingsOptions {
   readonly index: RecordedIndex;
+  readonly derived: DerivedFiles;
   readonly journal: Pick<Journal, 'has'>;
   readonly deliveries: Pick<Deliveries, 'isUploading'>;
   /** Whether a dump writes to a folder. */
@@ -21,18 +24,48 @@ export interface RecordingsOptions {
   readonly log: Logger;
 }
 
+/** A file that is finished, and in the index. */
+export interface Added extends ApplicationNames {
+  readonly id: string;
+  readonly container: string;
+}
+
 const MAX_STAYS = 10_000;
 
 /** The finished files of this node. */
 export class Recordings {
+  /** Data derived from the files, which goes with them. */
+  readonly derived: DerivedFiles;
   readonly #options: RecordingsOptions;
   /** By id. */
   readonly #mutex = new KeyedMutex();
   /** Ids of files that are due, and may not be deleted. */
   readonly #stays = new BoundedMap<string, true>(MAX_STAYS);
+  readonly #listeners = new Set<(added: Added) => void>();
 
   constructor(options: RecordingsOptions) {
     this.#options = options;
+    this.derived = options.derived;
+  }
+
+  /** Calls a function for each file that is added. @returns an undo */
+  onAdded(listener: (added: Added) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Adds a file that has its name; nothing for one that is gone. Idempotent. @throws errors of the system */
+  async add(file: FinishedFile): Promise<void> {
+    await this.#options.index.add(file);
+    const { vhost, app, startTime, temporary, filePath } = file;
+    const added = { vhost, app, id: idOf(startTime, temporary), container: containerOf(filePath).name };
+    for (const listener of this.#listeners) listener(added);
+  }
+
+  /** Notes the end of an upload; nothing for an unknown id. @throws errors of the system */
+  async note(application: ApplicationNames, id: string, upload: Upload, isLocal: boolean): Promise<void> {
+    await this.#options.index.note(application, id, upload, isLocal);
+    if (!isLocal) await this.derived.remove(id);
   }
 
   /** @throws errors of the system */
@@ -46,7 +79,7 @@ export class Recordings {
   }
 
   /**
-   * Deletes a file, its entry in its info file, and that in the index, in this order: what fails can be repeated.
+   * Deletes a file, its entry in its info file, what is derived from it, and its entry in the index, in this order: what fails can be repeated.
    * @returns false for an unknown id
    * @throws recordingBusy, recordingChanged: nothing is touched then; errors of the system
    */
@@ -100,7 +133,10 @@ export class Recordings {
   /** @throws recordingBusy, recordingChanged: nothing is touched then; errors of the system */
   async #removeFiles(entry: Entry, id: string): Promise<void> {
     const { root, dump } = entry;
-    if (dump === undefined) return await removeFiles(entry, id);
+    if (dump === undefined) {
+      await removeFiles(entry, id);
+      return await this.derived.remove(id);
+    }
     if (this.#options.isDumping(root)) throw kilnError('recordingBusy', id, 'written');
     try {
       await removeDump(root, dump.lists, dump.others);

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { ExecutionContext } from 'ava';
 import { pino } from 'pino';
+import { DerivedFiles } from '../../../src/recording/finished/derived-files.ts';
 import { idOf } from '../../../src/recording/finished/entry.ts';
 import { RecordedIndex, type DumpedFolder } from '../../../src/recording/finished/recorded-index.ts';
 import { Recordings } from '../../../src/recording/finished/recordings.ts';
@@ -25,7 +26,8 @@ const log = pino({ level: 'silent' });
 /** Finished files with an index in a folder. */
 export function openRecordings(folder: string, busy: Partial<typeof NOT_BUSY> = {}): Recordings {
   const index = new RecordedIndex({ folder: join(folder, 'recorded'), log });
-  return new Recordings({ index, ...NOT_BUSY, ...busy, log });
+  const derived = new DerivedFiles(join(folder, 'playback'));
+  return new Recordings({ index, derived, ...NOT_BUSY, ...busy, log });
 }
 
 /** A node with finished files below a folder of its own. */

@@ -43,7 +43,7 @@ function open(t: ExecutionContext, ...ids: readonly string[]) {
     const others = new OtherNodes({ self, nodes: () => rows as never }, calls);
     const files = new RecordedFiles({ recordings, others, calls, log });
     const bucket = memoryBucket(700_000);
-    const reads = new FileReads({ recordings, calls, stored: bucket.stored });
+    const reads = new FileReads({ recordings, calls, stored: bucket.stored, log });
     t.teardown(() => reads.close());
     const record = (time: number, content?: Buffer, extension = 'mp4') =>
       finished.finish(

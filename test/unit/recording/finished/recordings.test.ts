@@ -44,6 +44,33 @@ test('a recording goes with its file and its entries', async (t) => {
   t.deepEqual((await recordings.page(APP, { limit: 1 })).recorded, []);
 });
 
+test('what is derived from a recording goes with its file', async (t) => {
+  const { recordings, ids } = await open(t);
+  const { derived } = recordings;
+  for (const id of ids) await derived.write(id, [Buffer.from('x')], async () => true);
+  await recordings.remove(APP, ids[0]);
+  t.is(await derived.read(ids[0], 1), undefined);
+  await recordings.note(APP, ids[1], { state: 'uploaded' }, true);
+  t.not(await derived.read(ids[1], 1), undefined);
+  await recordings.note(APP, ids[1], { state: 'uploaded' }, false);
+  t.is(await derived.read(ids[1], 1), undefined);
+});
+
+test('a file that is finished is told to those who listen', async (t) => {
+  const { root, recordings } = await open(t);
+  const added: unknown[] = [];
+  const leave = recordings.onAdded((one) => added.push(one));
+  const file = { temporary: join(root, `tmp_${'f'.repeat(32)}`), root, file: 'x.ts', info: 'info.xml', id: 'task' };
+  const more = { transactionId: 'T'.repeat(16), stream: 's', source: 's', sequence: 0, createdTime: NOON };
+  const finished = { recordBytes: 5, recordTime: 1000, lastSequence: true, finishTime: NOON + 1000 };
+  const place = { filePath: join(root, 'live/0.ts'), pathBelow: 'live/0.ts' };
+  await recordings.add({ ...APP, ...file, ...more, ...finished, ...place, startTime: NOON });
+  const id = `20260305T120000000-${'f'.repeat(32)}`;
+  t.deepEqual(added, [{ ...APP, id, container: 'MPEG-TS' }]);
+  t.not(await recordings.find(APP, id), undefined);
+  leave();
+});
+
 test('a recording is removed once, whoever asks for it at the same time', async (t) => {
   const { recordings, ids } = await open(t);
   const all = await Promise.all([1, 2, 3].map(() => recordings.remove(APP, ids[0])));

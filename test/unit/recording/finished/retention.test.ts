@@ -4,6 +4,7 @@ import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import type { ApplicationConfig } from '../../../../src/config/model.ts';
 import type { Keeper } from '../../../../src/recording/finished/entry.ts';
+import { DerivedFiles } from '../../../../src/recording/finished/derived-files.ts';
 import { Recordings } from '../../../../src/recording/finished/recordings.ts';
 import { Retention } from '../../../../src/recording/finished/retention.ts';
 import { APP, openFinished } from '../../../support/recording/finished.ts';
@@ -25,6 +26,7 @@ function open(t: ExecutionContext, settings: () => Settings | undefined, keeper:
   const { index } = node;
   const recordings = new Recordings({
     index,
+    derived: new DerivedFiles(join(node.folder, 'playback')),
     journal: { has: async () => false },
     isDumping: (folder) => dumping.has(folder),
     deliveries: { isUploading: async (temporary) => uploading.has(temporary.slice('tmp_'.length)) },
