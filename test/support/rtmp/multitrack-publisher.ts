@@ -1,3 +1,4 @@
+import type { AmfObject } from '../../../src/protocols/rtmp/amf-value.ts';
 import { readVideoPart, videoParts } from '../../../src/containers/flv/video.ts';
 import { buildAudioTracks, buildVideoTracks } from './flv-build.ts';
 import { encodeFlv, type FlvTag } from './flv-file.ts';
@@ -42,11 +43,9 @@ export class MultitrackPublisher {
   readonly client: RtmpClient;
   readonly #end: () => void;
 
-  private constructor(client: RtmpClient, options: Required<MultitrackOptions>) {
+  private constructor(client: RtmpClient, description: AmfObject, tracks: readonly EncodedTrack[]) {
     this.client = client;
-    const { languages, sizes } = options;
-    client.metadata(describe(languages, sizes));
-    const tracks = [...sizes.map(pictures), ...languages.map(tones)];
+    client.metadata(description);
     for (const { config } of tracks) send(client, config, 0);
     const units = tracks.flatMap(({ frames }) => frames).sort((one, other) => one.time - other.time);
     this.#end = inRealTime(units, SECONDS * 1000, (unit, time) => send(client, unit, time));
@@ -55,8 +54,11 @@ export class MultitrackPublisher {
 
   /** @throws when the server refuses */
   static async start(port: number, stream: string, options: MultitrackOptions = {}): Promise<MultitrackPublisher> {
+    const { languages = ['eng', 'kor'], sizes = ['320x180'] } = options;
+    // before it connects: the server ends a publisher that sends nothing
+    const tracks = [...sizes.map(pictures), ...languages.map(tones)];
     const client = await RtmpClient.publish(stream, { port });
-    return new MultitrackPublisher(client, { languages: ['eng', 'kor'], sizes: ['320x180'], ...options });
+    return new MultitrackPublisher(client, describe(languages, sizes), tracks);
   }
 
   close(): void {
