@@ -11,7 +11,7 @@ import { containerOf } from '../container.ts';
 import type { FinishedFile, Journal } from '../journal.ts';
 import { DumpChangedError, removeDump } from './dump-files.ts';
 import type { DerivedFiles } from './derived-files.ts';
-import { idOf, temporaryOf, type Entry, type Upload } from './entry.ts';
+import { idOf, storedOf, temporaryOf, type Entry, type Upload } from './entry.ts';
 import type { ApplicationNames, Page, Query, Recorded, RecordedIndex } from './recorded-index.ts';
 
 export interface RecordingsOptions {
@@ -99,7 +99,8 @@ export class Recordings {
   }
 
   /**
-   * Deletes files that are due. Those that may not be deleted stay; each is logged once.
+   * Deletes files that are due. Those that may not be deleted stay; each is logged once. What is deleted for want of space stays in the
+   * index if it is in a bucket.
    * @param force deletes those that wait for their upload, too
    * @throws errors of the system
    */
@@ -122,7 +123,10 @@ export class Recordings {
           this.#keep(id, error.message);
           continue;
         }
-        gone.push(id);
+        const stored = reason === 'space' ? entry.upload : undefined;
+        if (stored !== undefined && storedOf({ ...entry, isLocal: false }) !== undefined)
+          await this.note(application, id, stored, false);
+        else gone.push(id);
         log.info({ event: 'record.deleted', file, bytes, reason }, 'a recording was deleted');
       }
     } finally {

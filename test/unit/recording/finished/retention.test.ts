@@ -114,6 +114,39 @@ test('what is not delivered stays, with Force it goes', async (t) => {
   t.deepEqual(files(), []);
 });
 
+test('what MaxTotalSize deletes stays in the index where it is in a bucket, and goes with DeleteAfter', async (t) => {
+  let settings: Settings = { ...S3, maxTotalSize: '6' };
+  const { finish, retention, files, index, events } = open(t, () => settings);
+  const upload = { state: 'uploaded', bucket: 'b', key: 'k', url: 'http://s3/b/k' } as const;
+  const [stored = '', unknown = '', newest = ''] = [
+    await finish(30, { delivery: UPLOADED }),
+    await finish(20, { delivery: UPLOADED }),
+    await finish(10, { delivery: UPLOADED }),
+  ];
+  await index.note(APP, stored, upload, true);
+  // without its address it is found by nobody
+  await index.note(APP, unknown, { state: 'uploaded' }, true);
+  await index.note(APP, newest, upload, true);
+  for (let round = 0; round < 2; round++) await retention.look();
+  t.deepEqual(files(), ['2.ts']);
+  const left = (await index.page(APP, { limit: 10 })).recorded;
+  t.deepEqual(
+    left.map(({ id, entry }) => [id, entry.isLocal, entry.upload]),
+    [
+      [stored, false, upload],
+      [newest, true, upload],
+    ],
+  );
+  t.is(await index.total(APP), 5);
+  t.is(events('record.deleted').length, 2);
+  settings = { ...S3, deleteAfter: 900 };
+  await retention.look();
+  t.deepEqual(
+    (await index.page(APP, { limit: 10 })).recorded.map(({ id }) => id),
+    [newest],
+  );
+});
+
 test('a warning comes before files are deleted early', async (t) => {
   const { finish, retention, files, events } = open(t, () => ({ deleteAfter: 3600, maxTotalSize: '21' }));
   for (const minutes of [50, 40, 30]) await finish(minutes);
