@@ -142,15 +142,25 @@ test('the recorded files fit a telephone', async (t) => {
   t.deepEqual(errors, []);
 });
 
-test('MP4 files of an application with Playback are played and saved at the address of a node', async (t) => {
+test('files of an application with Playback are played and saved at the address of a node', async (t) => {
   const { page, errors, index, finish, show } = await open(t, 1280, { publishers: { playback: {} } });
   const names = { vhost: 'default', app: 'app' };
+  const upload = { state: 'uploaded', bucket: 'b', key: 'k', url: 'http://s3/b/k' } as const;
   const mp4 = await finish(NOON, { stream: 'a b', pathBelow: 'a.mp4', recordTime: 1500 });
   const stored = await finish(NOON + 1000, { pathBelow: 'stored.mp4' });
-  await index.note(names, stored, { state: 'uploaded', bucket: 'b', key: 'k', url: 'http://s3/b/k' }, false);
+  await index.note(names, stored, upload, false);
   const lost = await finish(NOON + 2000, { pathBelow: 'lost.mp4' });
   await index.note(names, lost, { state: 'failed' }, false);
   await finish(NOON + 3000, { pathBelow: 'other.webm' });
+  const [video, audio] = [
+    { type: 'video', codec: 'H264' },
+    { type: 'audio', codec: 'AC3' },
+  ];
+  const ts = await finish(NOON + 4000, { pathBelow: 'a.ts', tracks: [video, audio] });
+  await finish(NOON + 5000, { pathBelow: 'unknown.ts' });
+  await finish(NOON + 6000, { pathBelow: 'refused.ts', tracks: [audio] });
+  const away = await finish(NOON + 7000, { pathBelow: 'stored.ts', tracks: [video] });
+  await index.note(names, away, upload, false);
   await show();
   const linksOf = (file: string) =>
     page
@@ -158,12 +168,17 @@ test('MP4 files of an application with Playback are played and saved at the addr
       .getByRole('link')
       .evaluateAll((all) => (all as unknown as { href: string }[]).map(({ href }) => href));
   await page.getByRole('link', { name: 'Play a.mp4' }).waitFor();
-  const query = new URLSearchParams({ start: new Date(NOON).toISOString(), duration: '3', format: 'mp4', id: mp4 });
-  const url = `http://kiln.example:3333/app/a%20b/get?${query}`;
-  t.deepEqual(await linksOf('a.mp4'), [url, `${url}&download`]);
-  t.is((await linksOf('stored.mp4')).length, 2);
-  t.deepEqual(await linksOf('lost.mp4'), []);
-  t.deepEqual(await linksOf('other.webm'), []);
+  const urlOf = (stream: string, start: number, duration: number, id: string): string => {
+    const clip = { start: new Date(start).toISOString(), duration: `${duration}`, format: 'mp4', id };
+    return `http://kiln.example:3333/app/${stream}/get?${new URLSearchParams(clip)}`;
+  };
+  for (const [file, url] of [
+    ['a.mp4', urlOf('a%20b', NOON, 3, mp4)],
+    ['a.ts', urlOf('s', NOON + 4000, 2, ts)],
+  ] as const)
+    t.deepEqual(await linksOf(file), [url, `${url}&download`]);
+  for (const file of ['stored.mp4', 'unknown.ts']) t.is((await linksOf(file)).length, 2);
+  for (const file of ['lost.mp4', 'other.webm', 'refused.ts', 'stored.ts']) t.deepEqual(await linksOf(file), []);
   t.deepEqual(errors, []);
 });
 

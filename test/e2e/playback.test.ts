@@ -169,6 +169,29 @@ async function shows(page: PlayerPage['page'], second: number): Promise<void> {
   });
 }
 
+for (const stream of NAMES) {
+  test(`a video element plays a recorded file by its id: .${STREAMS[stream]}`, async (t) => {
+    const page = await browser.newPage();
+    t.teardown(() => page.close());
+    await page.goto(kiln.httpUrl('/readyz'));
+    const { body } = await kiln.api<{ recordings: { id: string; duration: number }[] }>(
+      `${APP}/recordings?stream=${stream}`,
+    );
+    const [{ id, duration } = { id: '', duration: 0 }] = body.response.recordings;
+    await page.evaluate(`(() => {
+      const video = document.createElement('video');
+      video.src = ${JSON.stringify(`${clip(0, 60, 'mp4', stream)}&id=${id}`)};
+      video.muted = true;
+      document.body.append(video);
+    })()`);
+    await shows(page, 0);
+    await page.evaluate(`document.querySelector('video').currentTime = 5.025`);
+    await shows(page, 5.025);
+    const played = Number(await page.evaluate(`document.querySelector('video').duration`));
+    t.true(Math.abs(played - duration) < 0.2, `${played} of ${duration} seconds`);
+  });
+}
+
 test('a video element plays a clip, and seeks in it', async (t) => {
   const page = await browser.newPage();
   t.teardown(() => page.close());

@@ -175,6 +175,7 @@ export interface RecordedFile {
   /** Bytes. */
   readonly size: number;
   readonly container: string;
+  readonly tracks?: readonly { readonly type: string; readonly codec: string }[];
   readonly isLocal: boolean;
   readonly upload?: { readonly state: 'waiting' | 'uploaded' | 'failed' };
 }

@@ -4,9 +4,10 @@ import { appPath } from './api.js';
 /** @import { NodeInfo, RecordedFile, Statistics } from '../answers.ts' */
 /** @import { Api, AppName } from './api.js' */
 
-/** Container whose files are played, and the longest clip, in seconds. */
-const CONTAINER = 'MP4';
+/** Longest clip, in seconds. */
 const MAX_SECONDS = 86_400;
+/** Codecs that MP4 carries, of those that MPEG-TS does. */
+const CARRIED = new Set(['H264', 'H265', 'AAC', 'MP3', 'OPUS']);
 
 /** Where recorded files of an application are played, if its configuration has `Playback`. */
 export class PlayAddresses {
@@ -32,9 +33,9 @@ export class PlayAddresses {
    * URL of a file as MP4; undefined where it cannot be played.
    * @param {RecordedFile} file
    */
-  of({ type, id, app, stream, node, startTime, duration, container, isLocal, upload }) {
-    const isKept = isLocal || upload?.state === 'uploaded';
-    if (!this.#isPlayed || type !== 'file' || container !== CONTAINER || !isKept || duration === 0) return undefined;
+  of(file) {
+    const { id, app, stream, node, startTime, duration } = file;
+    if (!this.#isPlayed || !isPlayable(file)) return undefined;
     const base = this.#base(node);
     if (base === undefined) return undefined;
     // to its very end: durations are rounded
@@ -54,6 +55,19 @@ export class PlayAddresses {
     const bases = ready.flatMap(({ addresses: { llhls = [], hls = [] } }) => [...llhls, ...hls]);
     return bases.find((base) => base.startsWith(`${location.protocol}//`)) ?? bases[0];
   }
+}
+
+/**
+ * Whether a file is played as MP4: in MPEG-TS where its node has it, and MP4 carries its video, or its audio alone.
+ * @param {RecordedFile} file
+ */
+function isPlayable({ type, duration, container, isLocal, upload, tracks }) {
+  if (type !== 'file' || duration === 0) return false;
+  if (container === 'MP4') return isLocal || upload?.state === 'uploaded';
+  if (container !== 'MPEG-TS' || !isLocal) return false;
+  if (tracks === undefined) return true;
+  const leading = tracks.some((track) => track.type === 'video') ? 'video' : 'audio';
+  return tracks.some((track) => track.type === leading && CARRIED.has(track.codec));
 }
 
 /** Links that play and save a recorded file. */
