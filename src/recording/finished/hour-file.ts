@@ -10,11 +10,13 @@ const NEWLINE = 10;
 /** First byte of a line that no longer counts. */
 const DEAD = '#';
 
-/** A line: an id, a space and a document. */
+/** A line: an id, a space and a document; valid until the call returns that it is given to. */
 export interface Line {
   readonly id: string;
   /** Position in the file. */
   readonly at: number;
+  /** Whether its document may have all of these pieces: cheaper than to read it. */
+  readonly has: (pieces: readonly Buffer[]) => boolean;
   readonly text: () => string;
 }
 
@@ -39,28 +41,35 @@ export async function readLines(path: string, onLine: (line: Line) => void): Pro
     if (line.length === 0 || line[0] === DEAD.charCodeAt(0)) return;
     const id = line.toString('latin1', 0, ID_LENGTH);
     if (line.length > MAX_LINE || !isId(id)) damaged++;
-    else onLine({ id, at, text: () => line.toString('utf8', ID_LENGTH + 1) });
+    else {
+      const has = (pieces: readonly Buffer[]): boolean => pieces.every((piece) => line.includes(piece));
+      onLine({ id, at, has, text: () => line.toString('utf8', ID_LENGTH + 1) });
+    }
   };
   try {
-    let rest = Buffer.alloc(0);
-    /** Bytes of a line that is too long, which are not kept. */
-    let skipped = 0;
+    /** Begins with `kept` bytes of a line whose end is not read yet. One buffer for all reads: to page in new ones takes longer than to read. */
+    const piece = Buffer.allocUnsafeSlow(MAX_LINE + CHUNK);
+    let kept = 0;
+    /** Whether the beginning of the line was too long, and is not kept. */
+    let isCut = false;
     for (let at = 0; ;) {
-      const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(CHUNK), 0, CHUNK, at);
+      const { bytesRead } = await file.read(piece, kept, CHUNK, at);
       if (bytesRead === 0) return { lines, damaged };
-      const piece = Buffer.concat([rest, buffer.subarray(0, bytesRead)]);
+      const have = kept + bytesRead;
+      const begin = at - kept;
       let from = 0;
-      for (let end = piece.indexOf(NEWLINE); end >= 0; end = piece.indexOf(NEWLINE, from)) {
-        if (skipped > 0) damaged++;
-        else take(piece.subarray(from, end), at - rest.length + from);
-        skipped = 0;
+      for (let end = piece.indexOf(NEWLINE); end >= 0 && end < have; end = piece.indexOf(NEWLINE, from)) {
+        if (isCut) damaged++;
+        else take(piece.subarray(from, end), begin + from);
+        isCut = false;
         from = end + 1;
       }
       at += bytesRead;
-      rest = Buffer.from(piece.subarray(from));
-      if (rest.length <= MAX_LINE) continue;
-      skipped += rest.length;
-      rest = Buffer.alloc(0);
+      piece.copyWithin(0, from, have);
+      kept = have - from;
+      if (kept <= MAX_LINE) continue;
+      isCut = true;
+      kept = 0;
     }
   } finally {
     await file.close();

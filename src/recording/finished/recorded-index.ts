@@ -157,6 +157,7 @@ export class RecordedIndex {
     const first = start === undefined ? '' : timeOf(start - longest);
     const after = cursor > first ? cursor : first;
     const before = end === undefined ? undefined : timeOf(end);
+    const pieces = piecesOf(query);
     const recorded: Recorded[] = [];
     let lines = 0;
     for (const hour of await hoursOf(folder)) {
@@ -165,7 +166,7 @@ export class RecordedIndex {
       const found = new Smallest(limit - recorded.length + 1);
       lines += await this.#read(folder, hour, (line) => {
         const { id } = line;
-        if (id <= after || (before !== undefined && id >= before) || !found.wants(id)) return true;
+        if (id <= after || (before !== undefined && id >= before) || !found.wants(id) || !line.has(pieces)) return true;
         const entry = entryOf(line);
         if (entry !== undefined && matches(entry, query)) found.put({ id, entry });
         return entry !== undefined;
@@ -284,6 +285,13 @@ class Smallest {
     this.items.splice(at, this.items[at]?.id === recorded.id ? 1 : 0, recorded);
     if (this.items.length > this.#limit) this.items.pop();
   }
+}
+
+/** Pieces of the documents of entries that match, as JSON.stringify writes them: those of others need not be parsed. */
+function piecesOf({ stream, recordId: id }: Query): Buffer[] {
+  return Object.entries({ stream, id }).flatMap(([name, value]) =>
+    value === undefined ? [] : [Buffer.from(JSON.stringify({ [name]: value }).slice(1, -1))],
+  );
 }
 
 function matches({ stream, id, finishTime, startTime }: Entry, query: Query): boolean {

@@ -59,6 +59,22 @@ test('a listing has what was recorded of a stream, by a task, and in a span', as
   t.deepEqual((await index.page({ vhost: 'v', app: 'b' }, { limit: 1 })).recorded, []);
 });
 
+test('a listing of a stream, or a task, does not parse what others have recorded', async (t) => {
+  const { index, folder, finish, log } = openFinished(t);
+  const [name, task] = ['a "b"\\ü \u2028', 'task "1"'];
+  const id = await finish(NOON, { stream: name, id: task, metadata: '"stream":"other","id":"other"' });
+  const other = await finish(NOON + 1, { stream: 'other', metadata: JSON.stringify({ stream: name, id: task }) });
+  const path = join(folder, 'recorded/v#a/20260305T12.index');
+  appendFileSync(path, `${other.replace(/.$/, 'f')} {"stream":"third","id":"third"\n`);
+  t.deepEqual(await idsOf(index, { stream: name }), [id]);
+  t.deepEqual(await idsOf(index, { recordId: task }), [id]);
+  t.deepEqual(await idsOf(index, { stream: name, recordId: task }), [id]);
+  t.deepEqual(await idsOf(index, { stream: 'other' }), [other]);
+  t.is(log(), '');
+  t.deepEqual(await idsOf(index, { stream: 'third' }), []);
+  t.regex(log(), /"lines":1/);
+});
+
 test('an entry has the facts of its file', async (t) => {
   const { root, index, finish } = openFinished(t);
   const tracks = [{ type: 'video', codec: 'H264', width: 640, height: 360 }];
