@@ -24,6 +24,8 @@ export interface H264Sps {
   readonly frameNumBits: number;
   /** Bits of pic_order_cnt_lsb in a slice header; 0 for another pic_order_cnt_type. */
   readonly pocLsbBits: number;
+  /** Whether slice headers have delta_pic_order_cnt: pic_order_cnt_type 1 without delta_pic_order_always_zero_flag. */
+  readonly pocDeltas: boolean;
   readonly sar: Ratio;
   readonly colour: Colour | undefined;
   /** Frames per second, 0 when unknown. */
@@ -70,7 +72,7 @@ export function parseSps(nal: Buffer): H264Sps {
   }
 
   const frameNumBits = 4 + reader.ueMax(12, 'log2_max_frame_num_minus4');
-  const { pocType, pocLsbBits } = readPicOrderCount(reader);
+  const { pocType, pocLsbBits, pocDeltas } = readPicOrderCount(reader);
   reader.ueMax(16, 'max_num_ref_frames');
   reader.skip(1);
   const acrossMbs = reader.ueMax(MAX_MACROBLOCKS_ACROSS - 1, 'pic_width_in_mbs_minus1') + 1;
@@ -108,6 +110,7 @@ export function parseSps(nal: Buffer): H264Sps {
     separatePlanes,
     frameNumBits,
     pocLsbBits,
+    pocDeltas,
     sar: vui?.sar ?? { num: 1, den: 1 },
     colour: vui?.colour,
     framerate: vui?.framerate ?? 0,
@@ -137,19 +140,24 @@ function skipScalingLists(reader: BitReader, count: number): void {
   }
 }
 
-function readPicOrderCount(reader: BitReader): { pocType: number; pocLsbBits: number } {
+function readPicOrderCount(reader: BitReader): {
+  readonly pocType: number;
+  readonly pocLsbBits: number;
+  readonly pocDeltas: boolean;
+} {
   const pocType = reader.ueMax(2, 'pic_order_cnt_type');
   let pocLsbBits = 0;
+  let pocDeltas = false;
   if (pocType === 0) {
     pocLsbBits = 4 + reader.ueMax(12, 'log2_max_pic_order_cnt_lsb_minus4');
   } else if (pocType === 1) {
-    reader.skip(1);
+    pocDeltas = !reader.flag();
     reader.se();
     reader.se();
     const cycle = reader.ueMax(255, 'num_ref_frames_in_pic_order_cnt_cycle');
     for (let i = 0; i < cycle; i++) reader.se();
   }
-  return { pocType, pocLsbBits };
+  return { pocType, pocLsbBits, pocDeltas };
 }
 
 interface Vui extends VuiHead {

@@ -1,4 +1,5 @@
 import { BitReader, BitstreamError, tolerant } from './bits.ts';
+import { MAX_PICTURES, readRefPicSet, type RefPicSet } from './h265-ref-pics.ts';
 import { unescapeNal } from './nal.ts';
 import { withoutIds } from './parameter-sets.ts';
 import { readVuiHead, type Colour, type Ratio, type VuiHead } from './vui.ts';
@@ -39,12 +40,34 @@ export interface H265Sps extends ProfileTierLevel {
   readonly minSpatialSegmentation: number;
 }
 
+/** Fields of an SPS that decide how long slice headers are. */
+export interface H265SliceSets {
+  readonly separatePlanes: boolean;
+  readonly hasChroma: boolean;
+  /** Bits of slice_segment_address. */
+  readonly addressBits: number;
+  readonly pocLsbBits: number;
+  readonly refPicSets: readonly RefPicSet[];
+  /** Whether the picture may refer to each of the long-term pictures of the SPS; undefined without any long-term pictures. */
+  readonly longTerm: readonly boolean[] | undefined;
+  readonly temporalMvp: boolean;
+  readonly adaptiveOffset: boolean;
+}
+
 const MAX_SIZE = 16_384;
-const MAX_PICTURES = 16;
 const NAL_HEADER_BYTES = 2;
 
 /** Reads a sequence parameter set of the base layer with its NAL header (H.265 7.3.2.2 and E.2.1). @throws BitstreamError */
 export function parseSps(nal: Buffer): H265Sps {
+  return readSps(nal).sps;
+}
+
+/** Reads the fields of an SPS that decide how long slice headers are. @throws as `parseSps` */
+export function parseSliceSets(nal: Buffer): H265SliceSets {
+  return readSps(nal).slices;
+}
+
+function readSps(nal: Buffer): { readonly sps: H265Sps; readonly slices: H265SliceSets } {
   if (nal.length < 4 || (((nal[0] as number) >> 1) & 0x3f) !== 33) throw new BitstreamError('not an H.265 SPS');
   const reader = new BitReader(unescapeNal(nal).subarray(NAL_HEADER_BYTES));
   reader.skip(4);
@@ -57,6 +80,7 @@ export function parseSps(nal: Buffer): H265Sps {
   const separatePlanes = chromaFormat === 3 && reader.flag();
   let width = reader.ueMax(MAX_SIZE, 'pic_width_in_luma_samples');
   let height = reader.ueMax(MAX_SIZE, 'pic_height_in_luma_samples');
+  const coded = { width, height };
   if (reader.flag()) {
     const unitX = !separatePlanes && (chromaFormat === 1 || chromaFormat === 2) ? 2 : 1;
     const unitY = chromaFormat === 1 ? 2 : 1;
@@ -68,9 +92,17 @@ export function parseSps(nal: Buffer): H265Sps {
   const bitDepthChroma = 8 + reader.ueMax(8, 'bit_depth_chroma_minus8');
   const pocLsbBits = 4 + reader.ueMax(12, 'log2_max_pic_order_cnt_lsb_minus4');
   const maxReorderFrames = readReorder(reader, subLayers);
-  skipCodingTools(reader, pocLsbBits);
+  const tools = readCodingTools(reader, pocLsbBits);
   const vui = reader.flag() ? tolerant(() => readVui(reader, subLayers)) : undefined;
-  return {
+  const blocks = Math.ceil(coded.width / tools.blockSize) * Math.ceil(coded.height / tools.blockSize);
+  const slices = {
+    separatePlanes,
+    hasChroma: chromaFormat !== 0 && !separatePlanes,
+    addressBits: bitsOf(blocks),
+    pocLsbBits,
+    ...tools,
+  };
+  const sps = {
     ...profileTierLevel,
     id,
     temporalLayers: subLayers + 1,
@@ -87,6 +119,12 @@ export function parseSps(nal: Buffer): H265Sps {
     mayHaveBFrames: maxReorderFrames > 0,
     minSpatialSegmentation: vui?.minSpatialSegmentation ?? 0,
   };
+  return { sps, slices };
+}
+
+/** Bits that hold any number below a count: Ceil(Log2(count)). */
+export function bitsOf(count: number): number {
+  return count > 1 ? 32 - Math.clz32(count - 1) : 0;
 }
 
 /** Content of an SPS without its id and its VPS's: equal for those that set up decoders alike. @throws BitstreamError */
@@ -131,29 +169,43 @@ function readReorder(reader: BitReader, subLayers: number): number {
   return reorder;
 }
 
-/** Skips from log2_min_luma_coding_block_size_minus3 to strong_intra_smoothing_enabled_flag. */
-function skipCodingTools(reader: BitReader, pocLsbBits: number): void {
-  for (let i = 0; i < 6; i++) reader.ue();
+interface CodingTools extends Pick<H265SliceSets, 'refPicSets' | 'longTerm' | 'temporalMvp' | 'adaptiveOffset'> {
+  /** Samples across a coding tree block. */
+  readonly blockSize: number;
+}
+
+/** Reads from log2_min_luma_coding_block_size_minus3 to strong_intra_smoothing_enabled_flag. */
+function readCodingTools(reader: BitReader, pocLsbBits: number): CodingTools {
+  const smallest = reader.ueMax(3, 'log2_min_luma_coding_block_size_minus3') + 3;
+  const blockSize = 2 ** (smallest + reader.ueMax(3, 'log2_diff_max_min_luma_coding_block_size'));
+  for (let i = 0; i < 4; i++) reader.ue();
   if (reader.flag() && reader.flag()) skipScalingLists(reader);
-  reader.skip(2);
+  reader.skip(1);
+  const adaptiveOffset = reader.flag();
   if (reader.flag()) {
     reader.skip(8);
     reader.ue();
     reader.ue();
     reader.skip(1);
   }
-  const sets = reader.ueMax(64, 'num_short_term_ref_pic_sets');
-  let pictures = 0;
-  for (let set = 0; set < sets; set++) pictures = skipRefPicSet(reader, set, pictures);
+  const refPicSets: RefPicSet[] = [];
+  for (let sets = reader.ueMax(64, 'num_short_term_ref_pic_sets'); sets > 0; sets--)
+    refPicSets.push(readRefPicSet(reader, refPicSets));
+  let longTerm: boolean[] | undefined;
   if (reader.flag()) {
-    const longTerm = reader.ueMax(32, 'num_long_term_ref_pics_sps');
-    reader.skip(longTerm * (pocLsbBits + 1));
+    longTerm = [];
+    for (let count = reader.ueMax(32, 'num_long_term_ref_pics_sps'); count > 0; count--) {
+      reader.skip(pocLsbBits);
+      longTerm.push(reader.flag());
+    }
   }
-  reader.skip(2);
+  const temporalMvp = reader.flag();
+  reader.skip(1);
+  return { blockSize, adaptiveOffset, refPicSets, longTerm, temporalMvp };
 }
 
 /** Skips scaling_list_data() (7.3.4). */
-function skipScalingLists(reader: BitReader): void {
+export function skipScalingLists(reader: BitReader): void {
   for (let size = 0; size < 4; size++) {
     for (let matrix = 0; matrix < 6; matrix += size === 3 ? 3 : 1) {
       if (!reader.flag()) {
@@ -165,32 +217,6 @@ function skipScalingLists(reader: BitReader): void {
       for (let i = 0; i < coefficients; i++) reader.se();
     }
   }
-}
-
-/**
- * Skips st_ref_pic_set() of an SPS (7.3.7).
- * @param previous pictures of the preceding set
- * @returns pictures of this set
- */
-function skipRefPicSet(reader: BitReader, index: number, previous: number): number {
-  if (index > 0 && reader.flag()) {
-    reader.skip(1);
-    reader.ue();
-    let pictures = 0;
-    for (let i = 0; i <= previous; i++) {
-      const used = reader.flag();
-      if (used || reader.flag()) pictures++;
-    }
-    if (pictures > MAX_PICTURES) throw new BitstreamError('an H.265 reference picture set is too large');
-    return pictures;
-  }
-  const negative = reader.ueMax(MAX_PICTURES, 'num_negative_pics');
-  const positive = reader.ueMax(MAX_PICTURES - negative, 'num_positive_pics');
-  for (let i = 0; i < negative + positive; i++) {
-    reader.ue();
-    reader.skip(1);
-  }
-  return negative + positive;
 }
 
 interface Vui extends VuiHead {

@@ -149,6 +149,17 @@ export function unescapeNal(nal: Buffer): Buffer {
   return clean.subarray(0, size);
 }
 
+/** Bytes at the begin of a NAL unit that hold its first `bytes` without emulation prevention. */
+export function escapedLength(nal: Buffer, bytes: number): number {
+  let at = nal.indexOf(EMULATION_PREVENTION);
+  let length = bytes;
+  while (at >= 0 && at + 2 < length) {
+    length++;
+    at = nal.indexOf(EMULATION_PREVENTION, at + 3);
+  }
+  return Math.min(length, nal.length);
+}
+
 /** Adds emulation prevention (H.264 7.4.1): 0 to 3 do not follow two zeros. */
 export function escapeNal(payload: Buffer): Buffer {
   const out: number[] = [];

@@ -4,6 +4,7 @@ import { dirname } from 'node:path';
 import { certificateProblems } from './certificate-problems.ts';
 import { ConfigError } from './config-error.ts';
 import { inconsistencies } from './consistency.ts';
+import { drmProblems } from './drm-info.ts';
 import { Server } from './elements/server.ts';
 import { manyIceAddresses } from './ice-addresses.ts';
 import { expandIncludes } from './include.ts';
@@ -68,6 +69,7 @@ export async function loadConfig(file: string, { env, interfaces = {} }: LoadOpt
   }
   const { config } = reading;
   refuse(inconsistencies(config).map(line));
+  refuse(drmProblems(config, dirname(file)).map(line));
   refuse((await certificateProblems(config, dirname(file))).map(line));
   const addresses = Object.values(interfaces).flatMap((list) => list ?? []);
   warnings.push(...manyIceAddresses(config, addresses).map(line));

@@ -82,7 +82,6 @@ const MODULES: readonly (readonly [name: string, places: Places, consequence?: s
     { application: (application) => profilesOf(application).some(({ encodes }) => encodes.data.length > 0) },
   ],
   ['STT', { application: ({ outputProfiles }) => outputProfiles.mediaOptions?.stt?.enable }],
-  ['DRM', { application: ({ publishers }) => publishers.llhls?.drm?.enable }],
   ['P2P', { server: ({ modules }) => modules.p2p.enable }],
   ['Recovery', { server: ({ modules }) => modules.recovery.enable }],
   ['Whisper', { server: ({ modules }) => modules.whisper }],

@@ -1,5 +1,6 @@
 import type { Sample } from '../containers/fmp4/fragment.ts';
 import type { Packet } from '../core/packet.ts';
+import type { MediaTrack } from '../core/track.ts';
 import type { TimedEvent } from './part-events.ts';
 import type { PartForm } from './part-form.ts';
 
@@ -28,7 +29,6 @@ const MAX_BYTES = 16 * 1024 * 1024;
  * reordered, the parts overlap by it. Presentation times stay exact.
  */
 export class PartBuilder<Data> {
-  readonly #type: 'video' | 'audio';
   readonly #form: PartForm<Data>;
   #frames: Frame[] = [];
   #bytes = 0;
@@ -38,8 +38,7 @@ export class PartBuilder<Data> {
   /** End of the part before; undefined after a break of the timeline. */
   #cursor: number | undefined;
 
-  constructor(type: 'video' | 'audio', form: PartForm<Data>) {
-    this.#type = type;
+  constructor(form: PartForm<Data>) {
     this.#form = form;
   }
 
@@ -130,7 +129,7 @@ export class PartBuilder<Data> {
       });
       decode = next;
     }
-    const part = this.#form.part(this.#type, ++this.#sequence, this.#start, samples, events);
+    const part = this.#form.part(first.packet.track as MediaTrack, ++this.#sequence, this.#start, samples, events);
     this.#cursor = decode;
     this.#frames = [];
     this.#bytes = 0;

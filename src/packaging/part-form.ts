@@ -15,12 +15,13 @@ export interface PartForm<Data> {
   /** @throws UnsupportedTrackError, BitstreamError when the track's configuration cannot be used */
   describe(track: MediaTrack, version: number): Init;
   /**
+   * @param track of the samples
    * @param sequence number of the part in its track, from 1
    * @param start decode time of the first sample in ticks, not negative
    * @param events on the timeline of the samples
    */
   part(
-    type: 'video' | 'audio',
+    track: MediaTrack,
     sequence: number,
     start: number,
     samples: readonly Sample[],
@@ -37,7 +38,7 @@ export const FRAGMENTS: PartForm<Buffer> = {
     if (!isPackable(track)) throw new UnsupportedTrackError(`${track.codec} cannot be carried in HLS`);
     return describe(track, version);
   },
-  part: (type, sequence, start, samples, events) => {
+  part: ({ type }, sequence, start, samples, events) => {
     const data = fragment(type, sequence, start, samples, events.map(emsgOf));
     return { data, bytes: data.length };
   },
@@ -50,7 +51,8 @@ const SCHEMES: Readonly<Record<CarriedTrack['codec'], { readonly scheme: string;
   SCTE35: { scheme: 'urn:scte:scte35:2013:bin', value: '' },
 };
 
-function emsgOf({ id, track, time, data }: TimedEvent): Buffer {
+/** Box `emsg` of an event. */
+export function emsgOf({ id, track, time, data }: TimedEvent): Buffer {
   // the first frame of a part may be shown before the timeline begins
   const milliseconds = Math.max(0, Math.ceil(time * 1000 - 1e-3));
   return emsg({ ...SCHEMES[track.codec], time: milliseconds, id, message: data });

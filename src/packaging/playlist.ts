@@ -1,5 +1,6 @@
 import type { Breaks } from './breaks.ts';
 import type { Init, Segment } from './segment.ts';
+import { keyLines } from './drm/key-tags.ts';
 import type { Window } from './window.ts';
 
 /** URIs of a rendition's files, relative to its chunklist. */
@@ -110,7 +111,8 @@ export class ChunklistBuilder {
   #prelude(segment: Segment, before: Segment | undefined): string {
     const discontinuity = segment.discontinuity ? '#EXT-X-DISCONTINUITY\n' : '';
     if (this.#names.init === undefined || before?.init === segment.init) return discontinuity;
-    return `${discontinuity}#EXT-X-MAP:URI="${this.#names.init(segment.init)}"\n`;
+    const keys = keyLines(segment.init.keys, before?.init.keys);
+    return `${discontinuity}${keys}#EXT-X-MAP:URI="${this.#names.init(segment.init)}"\n`;
   }
 
   #plain(segment: Segment): string {

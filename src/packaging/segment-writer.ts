@@ -34,7 +34,7 @@ export class SegmentWriter<Data> {
   constructor(window: Window<Data>, format: TrackFormat, limits: PartLimits, form: PartForm<Data>) {
     this.#window = window;
     this.#format = format;
-    this.#builder = new PartBuilder(format.track.type, form);
+    this.#builder = new PartBuilder(form);
     this.#fit = new PartFit(limits, format);
     this.#early = form.early;
   }

@@ -8,6 +8,8 @@ export interface Init {
   readonly track: MediaTrack;
   readonly codec: string;
   readonly data: Buffer;
+  /** Attributes of the keys (EXT-X-KEY) with which its segments are encrypted; absent for segments in clear. */
+  readonly keys?: readonly string[];
 }
 
 /** @typeParam Data content of parts: bytes, or frames that are written later */

@@ -34,6 +34,8 @@ export interface ListenerContext {
   readonly playlists: readonly PlaylistPublisher[];
   /** Folder of this node alone, for what streams with DVR leave. */
   readonly rewindFolder: string;
+  /** Folder of Server.xml, which paths are relative to. */
+  readonly folder: string;
   readonly log: Logger;
   /** undefined where WebRTC is off. */
   readonly webrtc: WebrtcMedia | undefined;

@@ -71,6 +71,7 @@ function playlistPublisher(form: HlsForm, context: ListenerContext, kind: TokenK
     crossDomains: config.defaults.crossDomains,
     onDumped: context.onDumped,
     rewindFolder: context.rewindFolder,
+    folder: context.folder,
     log,
   });
 }

@@ -170,6 +170,7 @@ export class Server {
       recordings: work.recordings,
       stored: work.stored,
       playlists: this.#playlists,
+      folder,
       rewindFolder: join(dirname(this.#options.storageFile), `rewind-${encodeURIComponent(cluster.self.id)}`),
       log,
     };

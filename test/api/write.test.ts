@@ -524,18 +524,18 @@ test('keys that have no effect are named in the log', async (t) => {
 
 test('modules that are not available are named in the log, except those that every application has by default', async (t) => {
   const { lines, log, cluster, certificates, config } = await noted();
-  const drm = { publishers: { llhls: { drm: { enable: true } } } };
-  await config.createVhosts([{ ...VHOST, applications: [{ name: 'recorded', type: 'live', ...drm }] }]);
+  const ulpfec = { publishers: { webrtc: { ulpfec: true } } };
+  await config.createVhosts([{ ...VHOST, applications: [{ name: 'recorded', type: 'live', ...ulpfec }] }]);
   t.deepEqual(
     lines.splice(0).map(({ application, pending }) => [application, (pending as string[]).length]),
     [['recorded', 1]],
   );
   await config.createApplications('made', () => [{ name: 'plain', type: 'live' }]);
   t.deepEqual(lines, []);
-  await config.patchApplication('made', 'plain', () => drm);
+  await config.patchApplication('made', 'plain', () => ulpfec);
   t.deepEqual(
     lines.splice(0).map(({ pending }) => pending),
-    [['DRM is not available: its configuration has no effect']],
+    [['Ulpfec is not available: its configuration has no effect']],
   );
   const again = new Registry();
   await new DynamicConfig({ registry: again, cluster, certificates, log }).restore();

@@ -1,4 +1,6 @@
+import { fullBox, u32 } from './box.ts';
 import { TRACK_ID } from './init.ts';
+import { auxiliaryBoxes, SENC_HEAD, type SampleProtection } from './protection.ts';
 
 /** Fields of a frame in the head of a fragment. Times in ticks of the track's timebase. */
 export interface SampleHead {
@@ -39,6 +41,8 @@ export interface RunHead {
   /** Decode time of the first sample in ticks, not negative. */
   readonly baseTime: number;
   readonly samples: readonly SampleHead[];
+  /** Boxes about the encryption of the samples, at the end of `traf`. */
+  readonly auxiliary?: Buffer | undefined;
 }
 
 /** Samples of one track in a fragment. */
@@ -51,6 +55,7 @@ export interface Run extends RunHead {
  * @param sequence number of the fragment in its track, from 1
  * @param baseTime decode time of the first sample in ticks, not negative
  * @param boxes before the `moof`
+ * @param protections how the samples will be encrypted, in place: their data are the last bytes
  */
 export function fragment(
   type: 'video' | 'audio',
@@ -58,8 +63,10 @@ export function fragment(
   baseTime: number,
   samples: readonly Sample[],
   boxes: readonly Buffer[] = [],
+  protections?: readonly SampleProtection[],
 ): Buffer {
-  const runs = [{ type, trackId: TRACK_ID, baseTime, samples }];
+  const run = { type, trackId: TRACK_ID, baseTime, samples };
+  const runs = [{ ...run, auxiliary: protections && auxiliaryOf(run, protections) }];
   const payload = bytesOf(runs);
   const before = boxes.reduce((bytes, { length }) => bytes + length, 0);
   // own memory: a slice of the shared pool would keep the whole pool as long as the window lasts
@@ -87,12 +94,24 @@ function bytesOf(runs: readonly RunHead[]): number {
   return bytes;
 }
 
+/** `senc`, `saiz`, and `saio` with the place of the first sample's information in the `moof` of one run. */
+function auxiliaryOf(run: RunHead, protections: readonly SampleProtection[]): Buffer | undefined {
+  const boxes = auxiliaryBoxes(protections);
+  if (boxes === undefined) return undefined;
+  const { senc, saiz } = boxes;
+  return Buffer.concat([senc, saiz, fullBox('saio', 0, 0, u32(1, moofBytes([run]) + SENC_HEAD))]);
+}
+
 function trunBytes({ type, samples }: RunHead): number {
   return TRUN + samples.length * (type === 'video' ? 16 : 8);
 }
 
 function moofBytes(runs: readonly RunHead[]): number {
-  return runs.reduce((bytes, run) => bytes + 8 + TFHD + TFDT + trunBytes(run), 8 + MFHD);
+  return runs.reduce((bytes, run) => bytes + trafBytes(run), 8 + MFHD);
+}
+
+function trafBytes(run: RunHead): number {
+  return 8 + TFHD + TFDT + trunBytes(run) + (run.auxiliary?.length ?? 0);
 }
 
 function headBytes(runs: readonly RunHead[]): number {
@@ -117,7 +136,7 @@ function writeTraf(bytes: Buffer, start: number, run: RunHead, offset: number): 
   const { type, trackId, baseTime, samples } = run;
   const video = type === 'video';
   const trun = trunBytes(run);
-  let at = header(bytes, start, 8 + TFHD + TFDT + trun, 'traf');
+  let at = header(bytes, start, trafBytes(run), 'traf');
   at = header(bytes, at, TFHD, 'tfhd');
   at = bytes.writeUInt32BE(BASE_IS_MOOF | DEFAULT_FLAGS, at);
   at = bytes.writeUInt32BE(trackId, at);
@@ -138,7 +157,7 @@ function writeTraf(bytes: Buffer, start: number, run: RunHead, offset: number): 
     at = bytes.writeUInt32BE(sample.key ? INDEPENDENT : DEPENDENT, at);
     at = bytes.writeInt32BE(sample.compositionOffset, at);
   }
-  return at;
+  return run.auxiliary === undefined ? at : at + run.auxiliary.copy(bytes, at);
 }
 
 function header(bytes: Buffer, at: number, size: number, type: string): number {

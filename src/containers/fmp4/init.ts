@@ -7,29 +7,45 @@ export const TRACK_ID = 1;
 
 const MOVIE_TIMESCALE = 1000;
 
+/** Encryption of a track, as its initialization describes it. */
+export interface InitProtection {
+  /** Sample entry, by `protectedEntry`. */
+  readonly entry: Buffer;
+  /** Boxes `pssh`. */
+  readonly boxes: readonly Buffer[];
+}
+
 /**
  * `ftyp` and `moov` of a fragmented file with one track (CMAF header, ISO/IEC 23000-19, 7.3.1).
  * Its timescale is the track's timebase.
  * @throws UnsupportedTrackError
  */
-export function initSegment(track: MediaTrack): Buffer {
+export function initSegment(track: MediaTrack, protection?: InitProtection): Buffer {
   const ftyp = box('ftyp', ascii('iso6'), u32(0), ascii('iso6cmfcmp41'));
-  return Buffer.concat([ftyp, fragmentedMovie([track], MOVIE_TIMESCALE)]);
+  return Buffer.concat([ftyp, fragmentedMovie([track], MOVIE_TIMESCALE, protection)]);
 }
 
 /**
  * `moov` of a fragmented file: the ids of its tracks count from 1.
+ * @param protection of a file with one track
  * @throws UnsupportedTrackError
  */
-export function fragmentedMovie(tracks: readonly MediaTrack[], timescale: number): Buffer {
+export function fragmentedMovie(tracks: readonly MediaTrack[], timescale: number, protection?: InitProtection): Buffer {
   const ids = tracks.map((_, index) => TRACK_ID + index);
   return box(
     'moov',
     movieHeader(timescale, 0, TRACK_ID + tracks.length),
     ...tracks.map((track, index) =>
-      trackBox(track, { id: TRACK_ID + index, duration: 0, mediaDuration: 0, tables: emptyTables() }),
+      trackBox(track, {
+        id: TRACK_ID + index,
+        duration: 0,
+        mediaDuration: 0,
+        tables: emptyTables(),
+        entry: protection?.entry,
+      }),
     ),
     movieExtends(ids),
+    ...(protection?.boxes ?? []),
   );
 }
 

@@ -15,6 +15,8 @@ export interface TrackPlace {
   readonly edits?: Buffer;
   /** Boxes of `stbl` after the sample description. */
   readonly tables: readonly Buffer[];
+  /** Sample entry; undefined for that of a track in clear. */
+  readonly entry?: Buffer | undefined;
 }
 
 /** `mvhd` (ISO/IEC 14496-12, 8.2.2). The duration is in ticks of the timescale. */
@@ -37,7 +39,7 @@ export function movieHeader(timescale: number, duration: number, nextTrackId: nu
  * `trak` of a track, with its timebase as timescale (ISO/IEC 14496-12, 8.3).
  * @throws UnsupportedTrackError
  */
-export function trackBox(track: MediaTrack, { id, duration, mediaDuration, edits, tables }: TrackPlace): Buffer {
+export function trackBox(track: MediaTrack, { id, duration, mediaDuration, edits, tables, entry }: TrackPlace): Buffer {
   const video = track.type === 'video';
   const shown = video ? shownSize(track) : { width: 0, height: 0 };
   const tkhd = timedBox(
@@ -54,7 +56,7 @@ export function trackBox(track: MediaTrack, { id, duration, mediaDuration, edits
   const mdhd = timedBox('mdhd', 0, u32(track.timebase.den), mediaDuration, u16(language(track.language), 0));
   const header = video ? fullBox('vmhd', 0, 1, zeros(8)) : fullBox('smhd', 0, 0, zeros(4));
   const dinf = box('dinf', fullBox('dref', 0, 0, u32(1), fullBox('url ', 0, 1)));
-  const stbl = box('stbl', fullBox('stsd', 0, 0, u32(1), sampleEntry(track)), ...tables);
+  const stbl = box('stbl', fullBox('stsd', 0, 0, u32(1), entry ?? sampleEntry(track)), ...tables);
   const mdia = box('mdia', mdhd, hdlr, box('minf', header, dinf, stbl));
   return box('trak', tkhd, ...(edits === undefined ? [] : [edits]), mdia);
 }

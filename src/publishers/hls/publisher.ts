@@ -46,6 +46,8 @@ export interface PlaylistPublisherOptions {
   readonly onDumped?: OnDumped | undefined;
   /** Folder of this node alone, for what its streams with DVR leave. Absent: it is not remembered. */
   readonly rewindFolder?: string;
+  /** Folder of Server.xml, which paths are relative to. */
+  readonly folder?: string;
   readonly log: Logger;
   /** Secrets of session tokens, the same on every node. */
   readonly tokenKeys: readonly Buffer[];
@@ -86,6 +88,7 @@ export class PlaylistPublisher {
       elsewhere: findElsewhere(calls, cluster),
       pastCounts: this.counts.past,
       rewindFolder: options.rewindFolder,
+      folder: options.folder ?? '.',
       log,
     });
     this.#remote = new RemoteStreams({ form, cluster, calls, directory, tree, tokens, access, homes, log });

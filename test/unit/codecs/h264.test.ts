@@ -19,6 +19,7 @@ const ORDINARY = {
   separatePlanes: false,
   frameNumBits: 4,
   pocLsbBits: 6,
+  pocDeltas: false,
   sar: { num: 1, den: 1 },
   colour: undefined,
 };

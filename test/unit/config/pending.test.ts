@@ -8,13 +8,13 @@ const warningsOf = async (t: Parameters<typeof load>[0], ...parts: Parameters<ty
 
 test('modules that are not there warn once each, wherever and however often they are configured', async (t) => {
   const providers = '<Providers><SRT/><WebRTC/><RTSPPull/></Providers>';
-  const publishers = '<Publishers><LLHLS><DRM><Enable>true</Enable></DRM></LLHLS><Push/></Publishers>';
+  const publishers = '<Publishers><WebRTC><Ulpfec>true</Ulpfec></WebRTC><Push/></Publishers>';
   t.deepEqual(
     await warningsOf(t, {
       bind: '<Providers><SRT><Port>9999</Port></SRT></Providers><Publishers><LLHLS><Port>3333</Port></LLHLS></Publishers>',
       apps: application(providers + publishers, 'a') + application(providers + publishers, 'b'),
     }),
-    ['DRM'],
+    ['Ulpfec'],
   );
 });
 

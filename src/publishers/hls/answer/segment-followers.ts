@@ -19,7 +19,8 @@ export interface FollowedSegment {
   /** Playlist lines for ad breaks that began before it and last until this segment at least. */
   readonly breaksBefore: string;
   readonly bytes: number;
-  readonly init?: { readonly name: string; readonly data: Buffer };
+  /** With playlist lines of the keys of its segments (EXT-X-KEY), ended by a line feed; '' or absent for segments in clear. */
+  readonly init?: { readonly name: string; readonly data: Buffer; readonly keys?: string };
   /** Bytes from the begin of its media to the end of its first frame, if that can be decoded alone. */
   readonly keyFrame?: number;
   body(): Promise<readonly Buffer[]> | readonly Buffer[];

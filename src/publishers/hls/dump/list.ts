@@ -82,7 +82,7 @@ export class DumpedList implements GrowingText {
     if (init !== undefined && init.name !== this.#init) {
       this.#version = Math.max(this.#version, 6);
       this.#init = init.name;
-      this.body += `#EXT-X-MAP:URI="${init.name}"\n`;
+      this.body += `${init.keys ?? ''}#EXT-X-MAP:URI="${init.name}"\n`;
     }
     this.body += `${running}${breaks}#EXT-X-PROGRAM-DATE-TIME:${new Date(wallClock).toISOString()}\n`;
     this.body += `${gap ? '#EXT-X-GAP\n' : ''}#EXTINF:${duration.toFixed(6)},\n${name}\n`;

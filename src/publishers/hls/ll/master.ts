@@ -55,9 +55,16 @@ export function buildMaster(
   // true of all segments of all renditions
   const isIndependent = renditionsOf(variants).every(({ packager }) => packager.independent);
   let text = `#EXTM3U\n#EXT-X-VERSION:6\n${isIndependent ? '#EXT-X-INDEPENDENT-SEGMENTS\n' : ''}`;
+  text += sessionKeys(renditionsOf(variants));
   for (const [group, audios] of groups) text += members(group, audios, uri);
   text += subtitleMembers(subtitles.map((one) => ({ track: one.track, uri: uri(one) })));
   return text + streams + (iFrames === undefined ? '' : iFrameStreams(variants, output, rates, iFrames));
+}
+
+/** Keys of all renditions, which players may ask for before they load media playlists (RFC 8216bis 4.4.6.4). */
+function sessionKeys(renditions: readonly Rendition[]): string {
+  const keys = new Set(renditions.flatMap(({ packager }) => packager.init.keys ?? []));
+  return [...keys].map((key) => `#EXT-X-SESSION-KEY:${key}\n`).join('');
 }
 
 /** Playlists of I-frames with which players show where they rewind to, one for each video (RFC 8216 section 4.3.4.3). */

@@ -8,6 +8,7 @@ import {
   partDuration,
 } from '../../../packaging/playlist.ts';
 import { firstSampleEnd } from '../../../containers/fmp4/first-sample.ts';
+import { keyLines } from '../../../packaging/drm/key-tags.ts';
 import type { Part, Segment } from '../../../packaging/segment.ts';
 import type { TrackPackager } from '../../../packaging/track-packager.ts';
 import type { SubtitlePackager } from '../../../packaging/subtitles/subtitle-packager.ts';
@@ -130,7 +131,9 @@ export class Rendition<P extends AnyPackager = TrackPackager>
       breaks: this.context.breaks.at(msn),
       breaksBefore: this.context.breaks.before(segment),
       bytes,
-      ...(this.names.init && { init: { name: pathOf(this.names.init(init)), data: init.data } }),
+      ...(this.names.init && {
+        init: { name: pathOf(this.names.init(init)), data: init.data, keys: keyLines(init.keys) },
+      }),
       ...(keyFrame !== undefined && { keyFrame }),
       body: () => this.body(segment),
     };

@@ -7,6 +7,7 @@ import type { SubtitleTrack } from '../../../core/track.ts';
 import { isPackable } from '../../../containers/fmp4/sample-entry.ts';
 import { kilnError } from '../../../errors.ts';
 import type { Breaks } from '../../../packaging/breaks.ts';
+import { encryptedFragments } from '../../../packaging/drm/encrypted-fragments.ts';
 import { FRAGMENTS } from '../../../packaging/part-form.ts';
 import { isSkippable, type ChunklistOptions, type RenditionReport } from '../../../packaging/playlist.ts';
 import type { PlaylistPosition } from '../../../packaging/playlist-position.ts';
@@ -65,7 +66,7 @@ export class Renditions implements Package, RenditionContext {
   #captions = false;
 
   constructor(options: RenditionsOptions) {
-    const { config, next, log, faults } = options;
+    const { config, next, drm, log, faults } = options;
     this.#options = options;
     this.rewind = options.rewind;
     this.#query = defaultQuery(config);
@@ -74,7 +75,7 @@ export class Renditions implements Package, RenditionContext {
     const { chunkDuration, segmentDuration, segmentCount } = config;
     const firstSegmentDuration = Math.min(FIRST_SEGMENT_SECONDS, segmentDuration);
     this.#segmenter = new Segmenter(
-      FRAGMENTS,
+      drm === undefined ? FRAGMENTS : encryptedFragments(drm),
       {
         chunkDuration,
         segmentDuration,

@@ -19,6 +19,7 @@ import { MediaCache } from '../answer/media-cache.ts';
 import type { FindElsewhere } from '../rewind/elsewhere.ts';
 import { folderName, StreamFolder } from '../rewind/stream-folder.ts';
 import { Sweeps } from '../rewind/sweeps.ts';
+import { drmOfStream } from './drm-of-stream.ts';
 import { PackagedStream } from './packaged-stream.ts';
 import { StreamViewers } from './stream-viewers.ts';
 import type { CreateHomeNodes } from '../sessions/home-nodes.ts';
@@ -40,6 +41,8 @@ export interface OwnStreamsOptions {
   readonly pastCounts: PastCounts;
   readonly rewindFolder: string | undefined;
   readonly onDumped?: OnDumped | undefined;
+  /** Folder of Server.xml. */
+  readonly folder: string;
   readonly log: Logger;
 }
 
@@ -103,6 +106,7 @@ export class OwnStreams {
     } else {
       if (own !== undefined) this.#drop(application, name, own, 'another stream has its name');
       own = this.#create(output, application, config);
+      if (own === undefined) return;
       this.#of(application).set(name, own);
     }
     void own.dumps.startConfigured();
@@ -123,13 +127,18 @@ export class OwnStreams {
     await Promise.all([...this.#endings, this.#sweeps.close()]);
   }
 
-  #create(output: OutputStream, application: Application, config: HlsPublisherConfig): OwnStream {
+  #create(output: OutputStream, application: Application, config: HlsPublisherConfig): OwnStream | undefined {
     const { form, tokens, access, homes, partDelay, onDumped } = this.#options;
     const { name } = output;
     const log = this.#options.log.child({ publisher: form.kind, stream: `${application.internalName}/${name}` });
+    const names = { vhost: application.vhost.name, app: application.name, stream: name };
+    const drm = drmOfStream(config, this.#options.folder, names, log);
+    if (drm === 'unusable') return undefined;
     const stream = new PackagedStream({
+      drm,
       ...{ form, output, application, config, partDelay, log },
-      past: this.#past(application, name, config),
+      // the past has no keys: it would be listed as if it were in clear
+      past: drm === undefined ? this.#past(application, name, config) : undefined,
     });
     const viewers = new StreamViewers({
       ...{ form, stream, application, access, endedOpenings: this.#endedOpenings },

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { DrmEntry } from '../../../config/drm-info.ts';
 import type { HlsPublisherConfig } from '../../../config/model.ts';
 import { byteCount } from '../../../config/values.ts';
 import type { Application } from '../../../core/application.ts';
@@ -61,6 +62,8 @@ export interface PackagedStreamOptions {
   readonly partDelay?: Histogram;
   /** undefined where players do not rewind. */
   readonly past?: PastOptions | undefined;
+  /** Encryption of the stream; undefined for a stream in clear. */
+  readonly drm?: DrmEntry | undefined;
   readonly log: Logger;
 }
 
@@ -102,6 +105,7 @@ export class PackagedStream implements PlayedFiles {
       streamKey: config.originMode ? nameHash(output.name) : this.run,
       next: before && resumeFrom(before, Date.now()),
       rewind: this.#rewind,
+      drm: options.drm,
       onProgress: () => this.save(),
       onStarted: () => application.vhost.registry.emit('packaged', this.#output, application, form.kind),
       log,
