@@ -1,3 +1,4 @@
+import { refusesClear } from '../config/clear-publishers.ts';
 import type { ApplicationConfig } from '../config/model.ts';
 import { kilnError } from '../errors.ts';
 
@@ -70,11 +71,12 @@ export const PROTOCOL_NAMES: Readonly<Record<AccessRequest['protocol'], string>>
   ovt: 'OVT',
 };
 
-/** The configuration of a publisher module in an application; undefined when it is off. */
+/** The configuration of a publisher module in an application; undefined when it is off, or closed for DRM. */
 export function publisherConfig(
   { publishers }: ApplicationConfig,
   protocol: OutgoingProtocol,
 ): { readonly maxConnection: number; readonly clusterMaxConnection: number } | undefined {
+  if (protocol !== 'llhls' && refusesClear(publishers)) return undefined;
   return publishers[protocol === 'hlsv3' ? 'hls' : protocol];
 }
 

@@ -365,6 +365,8 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'LLHLS/DRM': 'Encrypts LL-HLS for key systems such as Widevine, PlayReady and FairPlay (docs/drm.md).',
   'DRM/Enable': 'Turns it on.',
   'DRM/InfoFile': 'XML file with the keys, relative to Server.xml. Streams whose key it cannot give are not published.',
+  'DRM/RefuseClear':
+    'Refuses viewers of the other publishers of the application, and streams that no entry of the file matches.',
   'FILE/RootPath': 'Folder that recordings stay in.',
   'FILE/FilePath': 'Path of recordings that name none, with macros.',
   'FILE/InfoPath': 'Path of their info files, with macros.',

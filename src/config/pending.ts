@@ -1,3 +1,4 @@
+import { clearBesideDrm } from './clear-publishers.ts';
 import { isGuarded } from './enables.ts';
 import type { ApplicationConfig, ServerConfig, VirtualHostConfig, WebrtcBindConfig } from './model.ts';
 
@@ -105,11 +106,13 @@ export function pendingInApplication(application: ApplicationConfig, vhost?: Vir
 }
 
 function lines({ servers, vhosts, applications }: Configured): string[] {
-  return MODULES.flatMap(([name, { server, vhost, application }, consequence = NO_EFFECT]) => {
+  const besideDrm = applications.flatMap(clearBesideDrm);
+  const modules = MODULES.flatMap(([name, { server, vhost, application }, consequence = NO_EFFECT]) => {
     const configured =
       (server && servers.some(server)) ||
       (vhost && vhosts.some(vhost)) ||
       (application && applications.some(application));
     return configured ? [`${name} ${consequence}`] : [];
   });
+  return [...modules, ...besideDrm];
 }

@@ -19,9 +19,10 @@ function infoFile(t: ExecutionContext, text?: string): string {
   return path;
 }
 
-async function published(t: ExecutionContext, path: string) {
+async function published(t: ExecutionContext, path: string, refuseClear = false) {
   const opened = await openLlhls(t, {
-    llhls: { segmentDuration: 1, chunkDuration: 0.5, drm: { enable: true, infoFile: path } },
+    llhls: { segmentDuration: 1, chunkDuration: 0.5, drm: { enable: true, infoFile: path, refuseClear } },
+    hls: { segmentDuration: 1 },
   });
   const video = videoTrack({ id: 0, config: AVC_HIGH });
   const audio = audioTrack({ id: 1 });
@@ -67,6 +68,18 @@ for (const [what, text] of Object.entries(UNUSABLE)) {
     t.false(JSON.stringify(lines).includes(KEY.slice(2)));
   });
 }
+
+test('RefuseClear closes HLS with MPEG-TS, and what no entry matches', async (t) => {
+  const status = async (text: string, refuseClear: boolean): Promise<number[]> => {
+    const { get } = await published(t, infoFile(t, text), refuseClear);
+    const files = ['llhls.m3u8', 'ts:playlist.m3u8'];
+    return Promise.all(files.map(async (file) => (await get(`/app/stream/${file}`)).statusCode));
+  };
+  const all = `<DRMInfo><DRM>${FAIRPLAY}</DRM></DRMInfo>`;
+  t.deepEqual(await status(all, false), [200, 200]);
+  t.deepEqual(await status(all, true), [200, 404]);
+  t.deepEqual(await status(all.replace('<DRM>', '<DRM><StreamName>other</StreamName>'), true), [404, 404]);
+});
 
 test('a stream that no entry matches is published in clear, with a warning', async (t) => {
   const other = `<DRMInfo><DRM><StreamName>other</StreamName>${FAIRPLAY}</DRM></DRMInfo>`;

@@ -42,6 +42,7 @@ const MADE_ELSEWHERE: ReadonlyMap<string, readonly string[]> = new Map([
       '…: no file matches include="…" of …',
       'StunServer …; ${PublicIP} is …, an address of this machine',
       '… offers every client … addresses of this machine (…, ...), most of which slow down connecting: name the one that clients reach',
+      'DRM of the application … does not cover …: RefuseClear closes them',
     ],
   ],
   [

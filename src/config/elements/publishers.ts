@@ -80,7 +80,7 @@ const Llhls = optional(
     /** 0: three chunks, as RFC 8216bis recommends (at least two are required). */
     partHoldBack: decimal(0),
     enablePreloadHint: flag(true),
-    drm: optional({ enable: flag(false), infoFile: text({ default: '' }) }),
+    drm: optional({ enable: flag(false), infoFile: text({ default: '' }), refuseClear: flag(false) }),
   },
   {
     rule: ({ chunkDuration: chunk, segmentDuration: segment }: Llhls, fail: Fail) => {

@@ -39,7 +39,7 @@ const PLAYERS = {
     player.src({ src: url, type: 'application/x-mpegURL' });
   },
 
-  async shaka(url, streaming) {
+  async shaka(url, { drm, ...streaming } = {}) {
     const { shaka } = window;
     shaka.polyfill.installAll();
     const player = (window.shakaPlayer = new shaka.Player());
@@ -53,7 +53,7 @@ const PLAYERS = {
     player.addEventListener('error', ({ detail }) => note(detail));
     await player.attach(muted('video'));
     // a machine that is busy drops frames: Shaka then changes the rendition, and may append its media before its init
-    player.configure({ streaming, abr: { droppedFrames: false } });
+    player.configure({ streaming, ...(drm && { drm }), abr: { droppedFrames: false } });
     try {
       await player.load(url);
     } catch (error) {

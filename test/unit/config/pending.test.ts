@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import test from 'ava';
 import { application, load, profile, serverXml, vhost } from './support.ts';
 
@@ -16,6 +19,35 @@ test('modules that are not there warn once each, wherever and however often they
     }),
     ['Ulpfec'],
   );
+});
+
+test('publishers that DRM does not cover are named, unless they are closed', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'kiln-drm-'));
+  t.teardown(() => rmSync(folder, { recursive: true }));
+  const infoFile = join(folder, 'drm.xml');
+  const id = 'ab'.repeat(16);
+  writeFileSync(
+    infoFile,
+    `<DRMInfo><DRM><CencProtectScheme>cbcs</CencProtectScheme><KeyId>${id}</KeyId><Key>${id}</Key><Iv>${id}</Iv>` +
+      '<FairPlayKeyUrl>skd://k</FairPlayKeyUrl></DRM></DRMInfo>',
+  );
+  const drm = (more: string): string =>
+    `<LLHLS><DRM><Enable>true</Enable><InfoFile>${infoFile}</InfoFile>${more}</DRM></LLHLS>`;
+  const warned = (publishers: string) =>
+    warningsOf(t, { apps: application(`<Publishers>${publishers}</Publishers>`, 'a') });
+  t.deepEqual(await warned(`${drm('')}<WebRTC/><HLS/><FILE/>`), [
+    'DRM of the application a does not cover WebRTC, HLS: RefuseClear closes them',
+  ]);
+  t.deepEqual(await warned(drm('')), []);
+  t.deepEqual(await warned(`${drm('<RefuseClear>true</RefuseClear>')}<WebRTC/><HLS/>`), []);
+});
+
+test('a DRM file that is wrong makes the configuration invalid', async (t) => {
+  const drm = '<LLHLS><DRM><Enable>true</Enable><InfoFile>none.xml</InfoFile></DRM></LLHLS>';
+  const { message } = (await t.throwsAsync(
+    load(t, serverXml({ apps: application(`<Publishers>${drm}</Publishers>`) })),
+  )) as Error;
+  t.regex(message, /LLHLS\/DRM\/InfoFile: .*none\.xml: ENOENT/);
 });
 
 test('OriginMode says what access control does not cover', async (t) => {

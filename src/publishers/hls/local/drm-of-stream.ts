@@ -18,6 +18,10 @@ export function drmOfStream(
   if (!('drm' in config) || config.drm?.enable !== true) return undefined;
   try {
     const entry = drmOf(readDrmInfo(resolve(folder, config.drm.infoFile)), names);
+    if (entry === undefined && config.drm.refuseClear) {
+      log.error('the stream is not published: no entry of the DRM file matches it, and RefuseClear is on');
+      return 'unusable';
+    }
     if (entry === undefined) log.warn('the stream is published in clear: no entry of the DRM file matches it');
     if (entry !== undefined && config.dvr?.enable === true)
       log.warn('players cannot rewind this stream: DVR does not work with DRM');

@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import type { NodeIdentity } from '#cluster';
 import type { Access } from '../../../access/access.ts';
 import type { HlsPublisherConfig } from '../../../config/model.ts';
+import { refusesClear } from '../../../config/clear-publishers.ts';
 import type { Application } from '../../../core/application.ts';
 import type { Histogram } from '../../../lib/histogram.ts';
 import { RecentSet } from '../../../lib/recent-set.ts';
@@ -96,6 +97,7 @@ export class OwnStreams {
     const { form } = this.#options;
     const config = form.config(application);
     if (config === undefined || output.closed) return;
+    if (form.inTs && refusesClear(application.config.publishers)) return;
     if (config.createDefaultPlaylist) form.addDefaultPlaylist(output);
     const { name } = output;
     let own = this.find(application, name);

@@ -1,0 +1,53 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test from 'ava';
+import { launchBrowser } from '../support/hls/browser.ts';
+import { PlayerPage } from '../support/hls/player-page.ts';
+import { publishPattern } from '../support/media/ffmpeg.ts';
+import { Kiln } from '../support/server/kiln.ts';
+import { until } from '../support/time/until.ts';
+
+const ID = '572543f964e34dc68ba9ba9ef91d4364';
+const KEY = '16cf4232a86364b519e1982a27d90f1e';
+const PSSH = `000000327073736800000000edef8ba979d64acea3c827dcd51d21ed000000121210${ID}`;
+const entryOf = (scheme: string): string =>
+  `<DRM><StreamName>${scheme}</StreamName><CencProtectScheme>${scheme}</CencProtectScheme>` +
+  `<KeyId>${ID}</KeyId><Key>${KEY}</Key><Iv>${ID}</Iv><Pssh>${PSSH}</Pssh></DRM>`;
+
+const folder = mkdtempSync(join(tmpdir(), 'kiln-drm-'));
+const infoFile = join(folder, 'drm.xml');
+writeFileSync(infoFile, `<DRMInfo>${entryOf('cenc')}${entryOf('cbcs')}</DRMInfo>`);
+const kiln = await Kiln.start({
+  llhls:
+    '<ChunkDuration>0.5</ChunkDuration><SegmentDuration>2</SegmentDuration>' +
+    `<DRM><Enable>true</Enable><InfoFile>${infoFile}</InfoFile></DRM>`,
+});
+const browser = await launchBrowser();
+test.after.always(async () => {
+  await browser.close();
+  await kiln.stop();
+  rmSync(folder, { recursive: true });
+});
+
+/** Far beyond what a viewer would bear: this machine may be busy. */
+const MOST_STALL_MS = 20_000;
+
+for (const scheme of ['cenc', 'cbcs']) {
+  test(`Shaka Player plays ${scheme} with the key, and shows nothing with another one`, async (t) => {
+    const publisher = publishPattern(kiln.rtmpUrl(scheme), { size: '160x90', rate: 10, bitrate: '100k' });
+    t.teardown(() => publisher.stop());
+    const url = kiln.httpUrl(`/app/${scheme}/llhls.m3u8`);
+    await until('there is a playlist', async () => (await fetch(url)).status === 200);
+    const open = async (key: string): Promise<PlayerPage> => {
+      const page = await PlayerPage.open(browser, 'shaka', kiln.httpUrl('/readyz'));
+      t.teardown(() => page.page.close());
+      await page.play(url, { drm: { clearKeys: { [ID]: key } } });
+      return page;
+    };
+    await t.notThrowsAsync((await open(KEY)).plays(4, MOST_STALL_MS));
+    const { page } = await open('ff'.repeat(16));
+    await until('the player gave up', async () => (await page.evaluate<number>('faults.length')) > 0);
+    t.is(await page.evaluate('played'), 0);
+  });
+}
