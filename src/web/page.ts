@@ -8,7 +8,8 @@ const policy = (frameAncestors: string, followed: readonly string[]): string =>
     "script-src 'self'",
     "style-src 'self'",
     "img-src 'self'",
-    ["media-src 'self' blob:", ...followed].join(' '),
+    // the text tracks of the player page have an empty source
+    ["media-src 'self' blob: data:", ...followed].join(' '),
     ["connect-src 'self'", ...followed].join(' '),
     "base-uri 'none'",
     "form-action 'none'",

@@ -26,6 +26,15 @@ const ShownVideo = Type.Object({
 });
 type ShownVideo = Readonly<Static<typeof ShownVideo>>;
 
+const ShownSubtitles = Type.Object({
+  label: Type.String(),
+  /** As configured. */
+  language: Type.Optional(Type.String()),
+  isDefault: Type.Optional(Type.Literal(true)),
+  /** Shown also to viewers who asked for none. */
+  forced: Type.Optional(Type.Literal(true)),
+});
+
 const LiveStream = Type.Object({
   app: Type.String(),
   stream: Type.String(),
@@ -48,6 +57,8 @@ const LiveStream = Type.Object({
   rewinds: Type.Optional(Type.Literal(true)),
   /** Playlists that WHEP and the WebSocket signalling take; empty when WebRTC is off. */
   webrtc: Type.Array(Type.String()),
+  /** Subtitles of the first of `webrtc`, whose viewers get them by a data channel; absent where it has none. */
+  subtitles: Type.Optional(Type.Array(ShownSubtitles)),
 });
 
 /** A live stream in its public form, without its source, sessions and configuration. */
@@ -118,6 +129,8 @@ function describe(application: Application, output: OutputStream, serves: readon
   const audio = output.tracks.filter((track) => track.type === 'audio');
   const audioCodecs = new Set(audio.map(({ codec }) => codec));
   const rateOf = (track: Track | undefined): number => (track && output.measured(track.id)?.bitrateLatest) ?? 0;
+  const webrtc = plays('webrtc') ? playlists(output, 'webrtc') : [];
+  const subtitles = subtitlesOf(output, webrtc[0]);
   // of audio that is encoded only for who takes it there is none
   const bitrate = rateOf(video) + rateOf(audio.find((track) => rateOf(track) > 0));
   return {
@@ -137,8 +150,22 @@ function describe(application: Application, output: OutputStream, serves: readon
     thumbnail: thumbnailOf(application, output),
     llhls: plays('llhls') ? playlists(output, 'llhls').map((name) => `${name}.m3u8`) : [],
     ...(plays('llhls') && publishers.llhls?.dvr?.enable === true && { rewinds: true as const }),
-    webrtc: plays('webrtc') ? playlists(output, 'webrtc') : [],
+    webrtc,
+    ...(subtitles.length > 0 && { subtitles }),
   };
+}
+
+/** @param fileName of a playlist; undefined for none, which has no subtitles */
+function subtitlesOf(output: OutputStream, fileName: string | undefined): Static<typeof ShownSubtitles>[] {
+  if (fileName === undefined || output.playlist(fileName)?.hidesSubtitles === true) return [];
+  return output.tracks
+    .filter((track) => track.type === 'subtitle')
+    .map(({ publicName = '', language, isDefault, forced }) => ({
+      label: publicName,
+      ...(language !== undefined && { language }),
+      ...(isDefault && { isDefault: true as const }),
+      ...(forced && { forced: true as const }),
+    }));
 }
 
 const THUMBNAIL_FILES = { JPEG: 'thumb.jpg', PNG: 'thumb.png', WEBP: 'thumb.webp', AVIF: 'thumb.avif' } as const;

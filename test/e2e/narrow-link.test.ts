@@ -120,7 +120,8 @@ long('the player page steps down and up too, by WHEP', async (t) => {
     };
     const video = document.body.appendChild(document.createElement('video'));
     video.autoplay = video.muted = true;
-    new WhepPlayer(video, ({ reason }) => (window.failure = reason)).start('${url}/app/stream/ladder?direction=whep');
+    const failed = ({ reason }) => (window.failure = reason);
+    new WhepPlayer(video, { failed }, []).start('${url}/app/stream/ladder?direction=whep');
   `);
   await until('the best rendition', async () => (await width(page)) === 640, PATIENCE_MS);
   throttle.link.bitsPerSecond = 600_000;

@@ -108,6 +108,29 @@ test('Chromium plays over ICE-TCP, with retransmissions, a playout delay, events
   t.regex(answer, /a=rtpmap:\d+ rtx\/90000/);
 });
 
+test('the data channel of a playlist that hides subtitles has events alone', async (t) => {
+  const { registry, url } = await startWebrtc(t);
+  const live = new LiveStream(registry, [picture, sound]);
+  t.teardown(() => live.close());
+  const playlist = live.output.playlist('webrtc_default');
+  if (playlist === undefined) throw new Error('no playlist');
+  live.output.addPlaylist({ ...playlist, name: 'silent', fileName: 'silent', hidesSubtitles: true });
+  const [silent, plain] = [await openPage(url), await openPage(url)];
+  t.teardown(() => Promise.all([silent.close(), plain.close()]));
+  await silent.evaluate(`playWhep('${url}/app/stream/silent?direction=whep', undefined, true)`);
+  await plain.evaluate(`playWhep('${url}/app/stream?direction=whep', undefined, true)`);
+  const types = async (page: Page) =>
+    ((await page.evaluate('events')) as string[]).map((one) => (JSON.parse(one) as { type: string }).type);
+  const event = eventPacket(dataTrack({ codec: 'CUE' }), 0, '{"cueType":"in"}');
+  // the text first: where the event has come, it would have come as well
+  await until('both pages have the event, and one the text', async () => {
+    live.output.write(cuePacket(subtitleTrack(), 1500, 'Hello'));
+    live.output.write(event);
+    return (await types(silent)).includes('CUE') && (await types(plain)).includes('WebVTT');
+  });
+  t.false((await types(silent)).includes('WebVTT'));
+});
+
 test('OvenPlayer, unchanged, plays by signalling, hears of the rendition and leaves', async (t) => {
   const { registry, url, port } = await startWebrtc(t);
   const live = new LiveStream(registry, [picture, sound]);

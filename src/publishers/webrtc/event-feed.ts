@@ -21,6 +21,8 @@ interface Made {
 }
 
 interface Fed {
+  readonly worker: MediaWorker;
+  readonly hidesSubtitles: boolean;
   readonly made: Promise<Made>;
   producer: types.DataProducer | undefined;
   users: number;
@@ -32,12 +34,13 @@ const TEXT: ReadonlySet<Codec> = new Set(['CUE']);
 /**
  * Events and subtitles of one output stream as messages of data channels, in JSON: `type` (the codec), `time` (media time in seconds),
  * `date` (wall clock), `target`, `encoding` (`base64`, or `utf-8`) and `data`; of subtitles also `label`, `language`, `duration` in
- * seconds, and `settings`. Reads the stream only while viewers want them.
+ * seconds, and `settings`. Viewers of a playlist that hides subtitles get the events alone. Reads the stream only while viewers want
+ * them.
  */
 export class EventFeed {
   readonly #stream: OutputStream;
   readonly #source: Stream;
-  readonly #fed = new Map<MediaWorker, Fed>();
+  readonly #fed = new Set<Fed>();
   #reader: Reader | undefined;
 
   /** @param source the stream as it is sent */
@@ -47,8 +50,9 @@ export class EventFeed {
   }
 
   /** Counts one more viewer. @throws mediaUnavailable when the worker dies before that */
-  async outlet(worker: MediaWorker): Promise<EventOutlet> {
-    const fed = this.#fed.get(worker) ?? this.#open(worker);
+  async outlet(worker: MediaWorker, hidesSubtitles: boolean): Promise<EventOutlet> {
+    const known = [...this.#fed].find((fed) => fed.worker === worker && fed.hidesSubtitles === hidesSubtitles);
+    const fed = known ?? this.#open(worker, hidesSubtitles);
     fed.users++;
     this.#reader ??= this.#source.read({ packet: (packet) => this.#packet(packet) });
     let isReleased = false;
@@ -56,7 +60,7 @@ export class EventFeed {
       if (isReleased) return;
       isReleased = true;
       fed.users--;
-      if (fed.users === 0) this.#close(worker, fed);
+      if (fed.users === 0) this.#close(fed);
     };
     try {
       const { producer } = await fed.made;
@@ -69,26 +73,25 @@ export class EventFeed {
 
   /** Idempotent. */
   close(): void {
-    for (const [worker, fed] of [...this.#fed]) this.#close(worker, fed);
+    for (const fed of [...this.#fed]) this.#close(fed);
   }
 
-  #open(worker: MediaWorker): Fed {
-    const fed: Fed = { made: produce(worker), producer: undefined, users: 0 };
-    this.#fed.set(worker, fed);
+  #open(worker: MediaWorker, hidesSubtitles: boolean): Fed {
+    const fed: Fed = { worker, hidesSubtitles, made: produce(worker), producer: undefined, users: 0 };
+    this.#fed.add(fed);
     fed.made.then(
       ({ producer, transport }) => {
-        if (this.#fed.get(worker) !== fed) return transport.close();
+        if (!this.#fed.has(fed)) return transport.close();
         fed.producer = producer;
-        transport.observer.once('close', () => this.#close(worker, fed));
+        transport.observer.once('close', () => this.#close(fed));
       },
-      () => this.#close(worker, fed),
+      () => this.#close(fed),
     );
     return fed;
   }
 
-  #close(worker: MediaWorker, fed: Fed): void {
-    if (this.#fed.get(worker) !== fed) return;
-    this.#fed.delete(worker);
+  #close(fed: Fed): void {
+    if (!this.#fed.delete(fed)) return;
     fed.producer = undefined;
     // a caller that waits for it gets the reason
     fed.made.then(
@@ -112,7 +115,9 @@ export class EventFeed {
       ...(Number.isFinite(arrived) && { date: new Date(arrived).toISOString() }),
       ...content,
     });
-    for (const { producer } of this.#fed.values()) if (producer?.closed === false) producer.send(message);
+    const isSubtitle = track.type === 'subtitle';
+    for (const { producer, hidesSubtitles } of this.#fed)
+      if (producer?.closed === false && !(isSubtitle && hidesSubtitles)) producer.send(message);
   }
 }
 

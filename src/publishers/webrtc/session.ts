@@ -234,7 +234,10 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
   }
 
   async #addEvents(transport: types.WebRtcTransport, { mid, protocol }: EventPlan): Promise<void> {
-    const outlet = await this.#publisher.feed.events.outlet(this.#worker);
+    const outlet = await this.#publisher.feed.events.outlet(
+      this.#worker,
+      this.selection.playlist.hidesSubtitles === true,
+    );
     try {
       await transport.consumeData({ dataProducerId: outlet.producer.id, ordered: true });
       if (this.#closed) throw kilnError('mediaUnavailable');

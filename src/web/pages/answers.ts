@@ -26,6 +26,17 @@ export interface LiveStream {
   /** Viewers can go back in LL-HLS. */
   readonly rewinds?: boolean | undefined;
   readonly webrtc: readonly string[];
+  /** Labels whose texts come by the data channel of WebRTC. */
+  readonly subtitles?: readonly ShownSubtitles[] | undefined;
+}
+
+/** Subtitles of a label. */
+export interface ShownSubtitles {
+  readonly label: string;
+  readonly language?: string | undefined;
+  readonly isDefault?: boolean | undefined;
+  /** Shown also to viewers who asked for none. */
+  readonly forced?: boolean | undefined;
 }
 
 export interface StreamList {

@@ -1,5 +1,6 @@
 import { bits } from './common.js';
 import { CATCH_UP_RATE, Rewinder } from './rewinder.js';
+import { OFF, subtitleChoice, SUBTITLES, wantedSubtitles, wantSubtitles } from './subtitles.js';
 
 /** @import Hls, { FragBufferedData, Level } from './hls.js' */
 /** @import { Choice, Stats } from './panel.js' */
@@ -89,12 +90,15 @@ export class LlhlsPlayer {
     hls.on(Hls.Events.FRAG_BUFFERED, (_event, { frag, part, stats }) => this.#noteLoad(frag, part, stats));
     hls.on(Hls.Events.MANIFEST_PARSED, () => this.#chooseQuality(hls, wantedLevel(hls)));
     hls.on(Hls.Events.AUDIO_TRACKS_UPDATED, () => chooseWantedAudio(hls));
+    hls.on(Hls.Events.SUBTITLE_TRACKS_UPDATED, () => chooseWantedSubtitles(hls));
     for (const event of /** @type {const} */ ([
       'MANIFEST_PARSED',
       'LEVEL_SWITCHED',
       'LEVELS_UPDATED',
       'AUDIO_TRACKS_UPDATED',
       'AUDIO_TRACK_SWITCHED',
+      'SUBTITLE_TRACKS_UPDATED',
+      'SUBTITLE_TRACK_SWITCH',
     ])) {
       hls.on(Hls.Events[event], () => this.#changed());
     }
@@ -124,6 +128,10 @@ export class LlhlsPlayer {
         options: hls.audioTracks.map(({ name }, value) => ({ value, label: name })),
         chosen: hls.audioTrack,
       },
+      subtitleChoice(
+        hls.subtitleTracks.map(({ name }) => name),
+        hls.subtitleTrack,
+      ),
     ];
   }
 
@@ -135,7 +143,14 @@ export class LlhlsPlayer {
   choose(name, value) {
     const options = this.choices.find((choice) => choice.name === name)?.options;
     if (this.#hls === undefined || options === undefined) return;
-    wanted.set(name, value === AUTO ? undefined : options.find((option) => option.value === value)?.label);
+    const label = options.find((option) => option.value === value)?.label;
+    if (name === SUBTITLES) {
+      wantSubtitles(value === OFF ? undefined : label);
+      this.#hls.subtitleTrack = value;
+      this.#changed();
+      return;
+    }
+    wanted.set(name, value === AUTO ? undefined : label);
     if (name === AUDIO) this.#hls.audioTrack = value;
     else this.#chooseQuality(this.#hls, value);
     this.#changed();
@@ -255,6 +270,13 @@ function wantedLevel(hls) {
 function chooseWantedAudio(hls) {
   const track = hls.audioTracks.findIndex(({ name }) => name === wanted.get(AUDIO));
   if (track >= 0 && track !== hls.audioTrack) hls.audioTrack = track;
+}
+
+/** @param {Hls} hls */
+function chooseWantedSubtitles(hls) {
+  const tracks = hls.subtitleTracks.map(({ name, default: isDefault }) => ({ label: name, isDefault }));
+  const track = wantedSubtitles(tracks);
+  if (track !== hls.subtitleTrack) hls.subtitleTrack = track;
 }
 
 /**

@@ -59,6 +59,9 @@ function canRewind() {
   return live?.unlisted ? undefined : live?.rewinds === true;
 }
 
+/** Subtitles of WebRTC; undefined where the server does not list the stream. */
+const subtitles = () => (live?.unlisted ? undefined : (live?.subtitles ?? []));
+
 const heard = {
   /** @param {Panel} loud */
   unmuted: (loud) => Object.values(panels).forEach((panel) => panel !== loud && panel.mute()),
@@ -73,7 +76,7 @@ const panels = {
     (video, { failed, changed }) => new LlhlsPlayer(video, failed, changed, canRewind),
     { ...heard, firstFrameMs: FIRST_FRAME_MS.llhls },
   ),
-  webrtc: new Panel('WebRTC', looks, (video, { failed, interrupted }) => new WhepPlayer(video, failed, interrupted), {
+  webrtc: new Panel('WebRTC', looks, (video, events) => new WhepPlayer(video, events, subtitles()), {
     ...heard,
     firstFrameMs: FIRST_FRAME_MS.webrtc,
   }),
@@ -154,7 +157,8 @@ function render() {
     if (shown && live !== undefined) {
       const url = way === 'llhls' ? llhlsUrl(live) : whepUrl(live);
       const about = notes(live, way);
-      const wanted = [live.since, url, live.video?.codec, about.hasAudio].join(' ');
+      const labels = way === 'webrtc' ? live.subtitles?.map(({ label }) => label) : undefined;
+      const wanted = [live.since, url, live.video?.codec, about.hasAudio, ...(labels ?? [])].join(' ');
       if (running[way] !== wanted) panels[way].play(url, about);
       running[way] = wanted;
     } else {

@@ -36,6 +36,14 @@ export class WhepSession {
   #answer = '';
   #answerHeaders = new Headers();
 
+  /** @param {((message: unknown) => void) | undefined} heard called with each message of the data channel, which is not asked for without */
+  constructor(heard) {
+    if (heard === undefined) return;
+    // this id is agreed without a word (docs/events.md)
+    const channel = this.#peer.createDataChannel('events', { negotiated: true, id: 0 });
+    channel.onmessage = ({ data }) => this.#closed || heard(data);
+  }
+
   /**
    * Requests the session; where no node answers at first, also from others. Sessions granted besides are ended at once.
    * @param {string} url

@@ -1,6 +1,9 @@
 import { SilenceWatch } from './silence.js';
 import { LOST, Refusal, WhepSession } from './whep-session.js';
+import { WhepSubtitles } from './whep-subtitles.js';
 
+/** @import { ShownSubtitles } from './answers.ts' */
+/** @import { Choice, PlayerEvents } from './panel.js' */
 /** @import { Failure } from './whep-session.js' */
 
 const OFFER_TIMEOUT_MS = { most: 10_000, again: 2500 };
@@ -33,6 +36,9 @@ export class WhepPlayer {
   #video;
   #failed;
   #interrupted;
+  /** Undefined for a stream without. @type {WhepSubtitles | undefined} */
+  #subtitles;
+  #changed;
   #url = '';
   /** @type {WhepSession | undefined} */
   #session;
@@ -49,13 +55,17 @@ export class WhepPlayer {
 
   /**
    * @param {HTMLVideoElement} video
-   * @param {(failure: Failure) => void} failed called once at most; nothing plays after it
-   * @param {() => void} interrupted called when the session is lost, and the player waits for another one
+   * @param {PlayerEvents} events `failed` is called once at most; nothing plays after it. `interrupted` is called when the session is
+   *   lost, and the player waits for another one
+   * @param {readonly ShownSubtitles[] | undefined} subtitles that come with the stream; undefined where that is not known
    */
-  constructor(video, failed, interrupted) {
+  constructor(video, { failed, interrupted, changed }, subtitles) {
     this.#video = video;
     this.#failed = failed;
     this.#interrupted = interrupted;
+    this.#changed = changed;
+    if (subtitles?.length === 0) return;
+    this.#subtitles = new WhepSubtitles(video, subtitles ?? [], changed);
   }
 
   /**
@@ -69,9 +79,10 @@ export class WhepPlayer {
     }
     addEventListener('pagehide', () => this.close(), { signal: this.#abort.signal });
     this.#url = url;
+    if (this.#subtitles !== undefined) this.#changed();
     this.#watchFrames();
     try {
-      this.#session = new WhepSession();
+      this.#session = this.#newSession();
       await this.#session.offer(url, offerTerms(attempt));
       await this.#play(this.#session);
     } catch (error) {
@@ -90,6 +101,19 @@ export class WhepPlayer {
 
   catchUp() {}
 
+  /** @returns {Choice[]} */
+  get choices() {
+    return this.#subtitles === undefined ? [] : [this.#subtitles.choice];
+  }
+
+  /**
+   * @param {string} _name of the only choice
+   * @param {number} value
+   */
+  choose(_name, value) {
+    this.#subtitles?.choose(value);
+  }
+
   close() {
     if (this.#closed) return;
     this.#closed = true;
@@ -97,7 +121,13 @@ export class WhepPlayer {
     clearInterval(this.#listening);
     this.#session?.close();
     this.#spare?.close();
+    this.#subtitles?.close();
     this.#video.srcObject = null;
+  }
+
+  #newSession() {
+    const subtitles = this.#subtitles;
+    return new WhepSession(subtitles && ((message) => subtitles.take(message)));
   }
 
   /** @param {WhepSession} session */
@@ -105,6 +135,7 @@ export class WhepPlayer {
     if (this.#closed) return;
     this.#session = session;
     this.#last = undefined;
+    this.#subtitles?.clear();
     this.#listen(session);
     await session.begin(
       (stream) => (this.#video.srcObject = stream),
@@ -153,7 +184,7 @@ export class WhepPlayer {
    * @returns whether that is the present one
    */
   async #isKeptOrReplaced(session, known) {
-    const spare = new WhepSession();
+    const spare = this.#newSession();
     this.#spare = spare;
     const kept = known.then((isKnown) => {
       if (isKnown) return true;

@@ -163,7 +163,9 @@ export interface ApiAnswer<Response> {
 
 /** Whether every encoder has told that it works, or that it does not. */
 function isSettled({ tracks }: StreamInfo['outputs'][number]): boolean {
-  return tracks.every(({ type, video, audio }) => type === 'Data' || (video ?? audio)?.codecStatus !== undefined);
+  return tracks.every(
+    ({ type, video, audio }) => type === 'Data' || type === 'Subtitle' || (video ?? audio)?.codecStatus !== undefined,
+  );
 }
 
 /** None outlives its tests, also when they are given up. */

@@ -2,7 +2,10 @@ import { readFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
 
 const MODULES = {
-  WhepPlayer: ['hedged.js', 'ice-servers.js', 'silence.js', 'whep-session.js', 'whep.js'],
+  WhepPlayer: [
+    ...['hedged.js', 'ice-servers.js', 'silence.js', 'subtitles.js'],
+    ...['whep-subtitles.js', 'whep-session.js', 'whep.js'],
+  ],
   WhipSession: ['ice-servers.js', 'whip-session.js'],
 };
 

@@ -62,7 +62,7 @@ window.relayOnly = () => {
 window.playOwn = (url) => {
   const element = document.body.appendChild(document.createElement('video'));
   element.autoplay = element.muted = true;
-  const player = new WhepPlayer(element, ({ reason }) => (window.failure = reason));
+  const player = new WhepPlayer(element, { failed: ({ reason }) => (window.failure = reason) }, []);
   void player.start(url, 0);
 };
 

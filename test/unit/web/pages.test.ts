@@ -66,7 +66,7 @@ test('a page may follow where nodes send viewers, and nowhere else', async (t) =
   const { app } = await serve(t, ['*'], ['http:', 'https:']);
   const policy = String((await app.inject('/app/stream')).headers['content-security-policy']);
   t.regex(policy, /connect-src 'self' http: https:;/);
-  t.regex(policy, /media-src 'self' blob: http: https:;/);
+  t.regex(policy, /media-src 'self' blob: data: http: https:;/);
   t.is(policy.match(/https:/g)?.length, 2);
 });
 

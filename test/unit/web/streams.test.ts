@@ -3,6 +3,7 @@ import { Registry } from '../../../src/core/registry.ts';
 import { listStreams } from '../../../src/web/streams.ts';
 import type { Track } from '../../../src/core/track.ts';
 import { addVhost, AUDIO, goLive, VIDEO, type VhostShape } from '../../support/server/live.ts';
+import { subtitleTrack } from '../../support/media/packets.ts';
 import { audio, video } from '../core/support.ts';
 
 const MAX_LISTED = 200;
@@ -87,6 +88,24 @@ test('a configured playlist is offered to both publishers, after the default of 
   const [live] = listStreams(registry.vhost('default'), BOTH).streams;
   t.deepEqual(live?.llhls, ['llhls.m3u8', 'master.m3u8']);
   t.deepEqual(live?.webrtc, ['webrtc_default', 'master']);
+});
+
+test('subtitles are listed for WebRTC, unless its first playlist hides them', (t) => {
+  const registry = new Registry();
+  addVhost(registry);
+  const vhost = registry.vhost('default');
+  const [english, korean] = [
+    subtitleTrack({ isDefault: true, forced: true }),
+    { ...subtitleTrack({ id: 769, publicName: 'Korean' }), language: undefined },
+  ];
+  const output = goLive(registry, 'app', 'news', [VIDEO, english, korean]);
+  const listed = (serves: readonly ('llhls' | 'webrtc')[] = BOTH) => listStreams(vhost, serves).streams[0]?.subtitles;
+  t.deepEqual(listed(), [{ label: 'English', language: 'en', isDefault: true, forced: true }, { label: 'Korean' }]);
+  t.is(listed(['llhls']), undefined, 'players of LL-HLS find them in its playlist');
+  const playlist = output.playlist('webrtc_default');
+  if (playlist === undefined) return t.fail();
+  output.setPlaylists([{ ...playlist, hidesSubtitles: true }]);
+  t.is(listed(), undefined);
 });
 
 test('a publisher that is off, or on another port, is not offered', (t) => {
