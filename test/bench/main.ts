@@ -19,6 +19,7 @@ import { metrics } from './metrics.ts';
 import { number, type Line, type Measurement } from './measurement.ts';
 import { opening } from './opening.ts';
 import { packets } from './packets.ts';
+import { playback } from './playback.ts';
 import { record } from './record.ts';
 import { pushes } from './pushes.ts';
 import { scale } from './scale.ts';
@@ -39,6 +40,7 @@ const ALL: readonly Measurement[] = [
   transcode,
   record,
   dvr,
+  playback,
   channel,
   api,
   cluster,

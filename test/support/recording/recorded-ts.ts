@@ -16,14 +16,17 @@ export function recordedTs(tracks: readonly Track[], packets: readonly Packet[],
 /** Type and beginning of a slice of an IDR picture, and of a P picture, of the first PPS. */
 const SLICES = { H264: ['658884', '419a00'], H265: ['2601af', '0201d0'] } as const;
 
-/** Gives each video packet the NAL unit of a slice, and each packet bytes of its own. */
-export function distinct(packets: readonly Packet[]): Packet[] {
+/**
+ * Gives each video packet the NAL unit of a slice, and each packet bytes of its own.
+ * @param times how much larger video is than its 900 bytes a frame
+ */
+export function distinct(packets: readonly Packet[], times = 1): Packet[] {
   return packets.map((packet, index) => {
     const size = 20 + ((index * 37) % 400);
     if (packet.track.type !== 'video') return { ...packet, data: numbered(Buffer.alloc(size, 0x21), index) };
     const [idr, other] = SLICES[packet.track.codec as 'H264'];
     const slice = Buffer.from(packet.key ? idr : other, 'hex');
-    const nal = Buffer.concat([slice, numbered(Buffer.alloc(size * 4, 0x33), index)]);
+    const nal = Buffer.concat([slice, numbered(Buffer.alloc(size * 4 * times, 0x33), index)]);
     const length = Buffer.alloc(4);
     length.writeUInt32BE(nal.length);
     return { ...packet, data: Buffer.concat([length, nal]) };
