@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url';
 import test from 'ava';
 import type { Page } from 'playwright-core';
 import { launchBrowser } from '../support/hls/browser.ts';
@@ -100,3 +101,28 @@ test.serial('a stream without subtitles has no choice of them, and its viewers n
   t.notRegex(body, /m=application/);
   t.is(await page.locator('.choices [data-name=Subtitles]').count(), 0);
 });
+
+test.serial(
+  'OvenPlayer, unchanged, lists the labels of LL-HLS, and shows the default in a layer of its own',
+  async (t) => {
+    const publisher = publishPattern(kiln.rtmpUrl('live'));
+    t.teardown(() => publisher.stop());
+    await kiln.liveStream('live');
+    const page = await browser.newPage();
+    t.teardown(() => page.close());
+    await page.goto(kiln.httpUrl('/readyz'));
+    await page.evaluate(`document.body.innerHTML = '<div id="player"></div>'`);
+    for (const file of ['hls.js/dist/hls.js', 'ovenplayer/dist/ovenplayer.js'])
+      await page.addScriptTag({ path: fileURLToPath(import.meta.resolve(file)) });
+    await page.evaluate(`window.player = OvenPlayer.create('player', { autoStart: true, mute: true,
+    sources: [{ label: 'live', type: 'llhls', file: '/app/live/llhls.m3u8' }] }); undefined`);
+    await until('it shows the text', async () => {
+      await say({ English: 'Good evening' });
+      return page.evaluate(
+        `[...document.querySelectorAll('[class*=caption]')].some((one) => one.innerText === 'Good evening')`,
+      ) as Promise<boolean>;
+    });
+    t.like(await page.evaluate('player.getSubtitleTracks()'), [{ label: 'English' }, { label: '한국어' }]);
+    t.is(await page.evaluate('player.getCurrentSubtitleTrack()'), 0);
+  },
+);
