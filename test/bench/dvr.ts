@@ -10,13 +10,12 @@ import { urisOf } from '../support/hls/playlist-uris.ts';
 import { median } from '../support/load/statistics.ts';
 import { until } from '../support/time/until.ts';
 import { watchLlhls } from './llhls.ts';
+import { besideAnother, SETTLE_MS } from './beside.ts';
 import { atMost, type BenchContext, type Line, type Measurement } from './measurement.ts';
 import { costLine, ROUNDS } from './ratio.ts';
-import { cpuPercent, cpuRounds, LLHLS, withServer, type Rig } from './server.ts';
+import { cpuPercent, LLHLS, withServer, type Rig } from './server.ts';
 
 const STREAMS = 10;
-/** As for `ingest`. */
-const SETTLE_MS = 12_000;
 const CROWD = 100;
 const SECONDS = 4;
 const SEGMENT_SECONDS = 2;
@@ -40,25 +39,15 @@ async function withDvr(folder: string): Promise<string> {
   return `${LLHLS}<DVR><Enable>true</Enable><TempStoragePath>${path}</TempStoragePath></DVR>`;
 }
 
-/** Two servers with the same streams at the same time, of which one keeps them. */
-async function streams({ clip, folder }: BenchContext): Promise<Line> {
-  return await withServer(
-    async (keeping) =>
-      await withServer(async (other) => {
-        const names = Array.from({ length: STREAMS }, (_, i) => `stream${i}`);
-        for (const { kiln, publishers } of [keeping, other])
-          await publishers.ask('start', { port: kiln.ports.rtmp, clip, streams: names });
-        await delay(SETTLE_MS);
-        const [values = [], references = []] = await cpuRounds([[keeping.kiln.pid], [other.kiln.pid]]);
-        const line = costLine({
-          what: `CPU of ${STREAMS} streams in which viewers can rewind`,
-          ...{ unit: '%', digits: 1, values, references, of: 'the same without DVR' },
-        });
-        const ratio = median(values.map((value, round) => value / (references[round] ?? 0)));
-        return { ...line, budget: `<= ${DVR_CPU} times`, met: ratio <= DVR_CPU };
-      }),
-    { llhls: await withDvr(folder) },
-  );
+/** Two servers, of which one keeps the streams. */
+async function streams(context: BenchContext): Promise<Line> {
+  const { values, references } = await besideAnother(context, STREAMS, await withDvr(context.folder));
+  const line = costLine({
+    what: `CPU of ${STREAMS} streams in which viewers can rewind`,
+    ...{ unit: '%', digits: 1, values, references, of: 'the same without DVR' },
+  });
+  const ratio = median(values.map((value, round) => value / (references[round] ?? 0)));
+  return { ...line, budget: `<= ${DVR_CPU} times`, met: ratio <= DVR_CPU };
 }
 
 async function viewers({ clip, folder }: BenchContext): Promise<Line> {

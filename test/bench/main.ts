@@ -9,6 +9,7 @@ import { channel } from './channel.ts';
 import { cluster } from './cluster.ts';
 import { compare } from './compare/main.ts';
 import { doors } from './doors.ts';
+import { drm } from './drm.ts';
 import { dvr } from './dvr.ts';
 import { failover } from './failover.ts';
 import { files } from './files.ts';
@@ -41,6 +42,7 @@ const ALL: readonly Measurement[] = [
   record,
   dvr,
   playback,
+  drm,
   channel,
   api,
   cluster,
