@@ -83,6 +83,10 @@ test.serial('the player page shows subtitles by LL-HLS and WebRTC, which its vie
   await page.keyboard.press('Home');
   await until('none is shown', async () => (await shown(page))[1]?.length === 0);
   t.is((await chosen(page))[1], 'Off');
+
+  // as the menu of the browser does
+  await page.evaluate(`document.querySelectorAll('video')[1].textTracks[1].mode = 'showing'`);
+  await until('the menu of the page follows that of the browser', async () => (await chosen(page))[1] === '한국어');
   t.deepEqual(errors, []);
 });
 
