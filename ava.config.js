@@ -25,8 +25,9 @@ const rank = (file) => {
 };
 
 export default {
-  // Tests wait for most of their time; few-at-once.ts limits how many of each file do so at once.
-  concurrency: Math.max(4, 2 * availableParallelism()),
+  // Tests wait for most of their time, but those with real clients come too late beside too many. few-at-once.ts limits how many
+  // of each file there are.
+  concurrency: Math.max(2, availableParallelism()),
   sortTestFiles: (one, other) => (rank(one) < rank(other) ? -1 : 1),
   extensions: ['ts'],
   // Not threads: a program that one of them starts has, until it runs, what all others have open. Ports that a test has

@@ -10,7 +10,7 @@ import { long } from '../support/runner/long.ts';
 import { publishScene } from '../support/media/publish-scene.ts';
 import { startNode, usedRedis } from '../support/server/nodes.ts';
 import { urisOf } from '../support/hls/playlist-uris.ts';
-import { until } from '../support/time/until.ts';
+import { PATIENCE_MS, until } from '../support/time/until.ts';
 
 const { resolve } = createRequire(import.meta.url);
 const SCRIPTS = [
@@ -21,7 +21,7 @@ const SCRIPTS = [
 const LLHLS = '<SegmentDuration>1</SegmentDuration><SegmentCount>10</SegmentCount><ChunkDuration>0.5</ChunkDuration>';
 const MASTER = '/app/live/llhls.m3u8';
 const SESSIONS = '/v1/vhosts/default/apps/app/streams/live/sessions';
-const WITHIN = { timeout: 60_000 };
+const WITHIN = { timeout: PATIENCE_MS };
 
 const scene = await loopedScene();
 const browser = await launchBrowser();

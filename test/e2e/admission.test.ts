@@ -10,7 +10,7 @@ import { Kiln } from '../support/server/kiln.ts';
 import { BYPASS, ladderXml } from '../support/media/ladder-config.ts';
 import { long } from '../support/runner/long.ts';
 import { PlayerPage } from '../support/hls/player-page.ts';
-import { until } from '../support/time/until.ts';
+import { PATIENCE_MS, until } from '../support/time/until.ts';
 import { ViewerPeer } from '../support/webrtc/viewer-peer.ts';
 
 const run = promisify(execFile);
@@ -274,7 +274,7 @@ test('curl fetches a picture, and ffprobe looks at SRT, as the control server de
   const url = (fate: Fate): string =>
     `srt://127.0.0.1:${kiln.ports.srtPlay}?streamid=${encodeURIComponent(`default${path(fate)}?${asks('srtPlay', fate)}`)}`;
   const probe = (fate: Fate) =>
-    run('ffprobe', ['-v', 'error', '-show_streams', url(fate)], { timeout: 60_000 }).then(({ stdout }) => stdout);
+    run('ffprobe', ['-v', 'error', '-show_streams', url(fate)], { timeout: PATIENCE_MS }).then(({ stdout }) => stdout);
   await t.throwsAsync(probe('refuse'));
   refused(t, 'srtPlay');
   for (const fate of ['allow', 'redirect'] as const) {

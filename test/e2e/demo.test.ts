@@ -44,6 +44,6 @@ test('--demo prints a page that plays the test pattern by LL-HLS and by WebRTC',
   };
   await until('one plays by WebRTC', async () => (await watching()) === 1);
   await page.goto(kiln.httpUrl('/'));
-  await until('leaving the page ends its WebRTC session', async () => (await watching()) === 0, 20_000);
+  await until('leaving the page ends its WebRTC session', async () => (await watching()) === 0);
   await page.getByRole('link', { name: 'app / demo' }).waitFor();
 });

@@ -7,7 +7,7 @@ import { Kiln, TOKEN } from '../support/server/kiln.ts';
 import { BYPASS, ladderXml, OPUS } from '../support/media/ladder-config.ts';
 import { H264_VIDEO, offerOf, OPUS_AUDIO } from '../support/webrtc/offers.ts';
 import { SignallingClient } from '../support/webrtc/signalling-client.ts';
-import { until } from '../support/time/until.ts';
+import { PATIENCE_MS, until } from '../support/time/until.ts';
 
 const run = promisify(execFile);
 const PICTURE = { size: '160x90', rate: 15, gop: 15, bitrate: '200k' };
@@ -117,7 +117,8 @@ test.serial('viewers over WebRTC, LL-HLS, SRT and of thumbnails come in with a s
   const offer = offerOf([H264_VIDEO, OPUS_AUDIO]);
   const srtPlay = (url: string) => `srt://127.0.0.1:${kiln.ports.srtPlay}?streamid=${encodeURIComponent(url)}`;
   const srt = `srt://127.0.0.1:${kiln.ports.srtPlay}/app/live`;
-  const probe = (url: string) => run('ffprobe', ['-v', 'error', '-show_streams', srtPlay(url)], { timeout: 60_000 });
+  const probe = (url: string) =>
+    run('ffprobe', ['-v', 'error', '-show_streams', srtPlay(url)], { timeout: PATIENCE_MS });
 
   for (const [what, wrong] of Object.entries(WRONG)) {
     t.deepEqual(await post(wrong(whep), offer), [401, 'Access denied'], `${what}: WHEP`);

@@ -153,12 +153,12 @@ test.serial('a simulcast by rid is several tracks of one name, and the qualities
   const viewer = await openPage();
   await viewer.evaluate(`playWhep('${url}/app/stream/abr?direction=whep')`);
   const widthOf = async () => ((await viewer.evaluate('received()')) as Received).width;
-  await until('the middle quality', async () => (await widthOf()) === 480, 60_000);
+  await until('the middle quality', async () => (await widthOf()) === 480);
   const session = [...output.sessions.values()].find((one) => one instanceof WebrtcSession) as WebrtcSession;
   await session.changeRendition('240', false);
-  await until('the lowest quality', async () => (await widthOf()) === 240, 60_000);
+  await until('the lowest quality', async () => (await widthOf()) === 240);
   await session.changeRendition('960', false);
-  await until('the best quality', async () => (await widthOf()) === 960, 60_000);
+  await until('the best quality', async () => (await widthOf()) === 960);
   t.is(output.readers, 0);
 });
 

@@ -5,7 +5,7 @@ import { Limiter } from '../../../src/lib/limiter.ts';
  * What files of tests import as `ava` (`quick-imports.js`): a few of a file's tests run at a time, not all of them. Each may
  * start servers, encoders and browsers, and with twenty of them on two cores none comes in time.
  */
-const AT_ONCE = 3;
+const AT_ONCE = 2;
 
 const running = new Limiter(AT_ONCE);
 

@@ -20,7 +20,7 @@ const commands = {
   async watch({ name, url }: { name: string; url: string }): Promise<void> {
     const viewer = await WhepViewer.start(url);
     try {
-      await until('the first frame', () => viewer.firstFrame > 0, 20_000);
+      await until('the first frame', () => viewer.firstFrame > 0);
     } catch (error) {
       viewer.close();
       throw error;
