@@ -41,8 +41,9 @@ const H264: NalSyntax = {
   },
   headers: (sets) => {
     const typeOf = (nal: Buffer): number => (nal[0] as number) & 0x1f;
-    const known = new Map(
-      sets.filter((nal) => typeOf(nal) === SPS_264).map((nal) => [parseSps264(nal).id, parseSps264(nal)]),
+    const known = pairs(
+      sets.filter((nal) => typeOf(nal) === SPS_264),
+      parseSps264,
     );
     const byPps = pairs(
       sets.filter((nal) => typeOf(nal) === PPS_264),

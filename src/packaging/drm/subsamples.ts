@@ -48,11 +48,21 @@ export class SubsampleFinder {
 
   #headerOf(nal: Buffer): number {
     try {
-      this.#headerBytes ??= this.#syntax.headers(this.#sets);
+      this.#headerBytes ??= this.#headersOfSets();
       return this.#headerBytes(nal);
     } catch (error) {
       if (!(error instanceof BitstreamError)) throw error;
       return UNREAD_HEADER_BYTES;
+    }
+  }
+
+  /** Sets that cannot be read are not read again for each slice. */
+  #headersOfSets(): (nal: Buffer) => number {
+    try {
+      return this.#syntax.headers(this.#sets);
+    } catch (error) {
+      if (!(error instanceof BitstreamError)) throw error;
+      return () => UNREAD_HEADER_BYTES;
     }
   }
 
