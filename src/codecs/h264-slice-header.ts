@@ -1,10 +1,11 @@
 import { BitReader, BitstreamError } from './bits.ts';
+import type { H264Pps } from './h264-pps.ts';
 import { SLICE } from './h264-slice.ts';
 import type { H264Sps } from './h264-sps.ts';
 import { escapedLength, unescapeNal } from './nal.ts';
 
 /** Fields of a PPS that decide how long slice headers are. */
-export interface H264SliceTools {
+export interface H264SliceTools extends H264Pps {
   readonly cabac: boolean;
   readonly bottomFieldOrder: boolean;
   /** Default number of references of each list. */
@@ -17,6 +18,8 @@ export interface H264SliceTools {
 
 const NAL_HEADER_BYTES = 1;
 const PPS = 8;
+const MAX_PPS = 255;
+const MAX_SPS = 31;
 const IDR = 5;
 /** Reference lists, weights and marking of 32 pictures take some hundred bytes. */
 const MAX_HEADER_BYTES = 1024;
@@ -26,8 +29,8 @@ const MAX_REFERENCES = 32;
 export function parseSliceTools(pps: Buffer): H264SliceTools {
   if (((pps[0] ?? 0) & 0x1f) !== PPS) throw new BitstreamError('not an H.264 PPS');
   const reader = new BitReader(unescapeNal(pps).subarray(NAL_HEADER_BYTES));
-  reader.ue();
-  reader.ue();
+  const id = reader.ueMax(MAX_PPS, 'pic_parameter_set_id');
+  const sps = reader.ueMax(MAX_SPS, 'seq_parameter_set_id');
   const cabac = reader.flag();
   const bottomFieldOrder = reader.flag();
   if (reader.ue() > 0) throw new BitstreamError('slice groups of H.264');
@@ -38,7 +41,7 @@ export function parseSliceTools(pps: Buffer): H264SliceTools {
   const deblockingControl = reader.flag();
   reader.skip(1);
   return {
-    ...{ cabac, bottomFieldOrder, references, weightedP, weightedB, deblockingControl },
+    ...{ id, sps, cabac, bottomFieldOrder, references, weightedP, weightedB, deblockingControl },
     redundantPictures: reader.flag(),
   };
 }

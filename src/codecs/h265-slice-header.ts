@@ -1,10 +1,11 @@
 import { BitReader, BitstreamError } from './bits.ts';
+import type { H265Pps } from './h265-pps.ts';
 import { readRefPicSet } from './h265-ref-pics.ts';
 import { bitsOf, skipScalingLists, type H265SliceSets } from './h265-sps.ts';
 import { escapedLength, unescapeNal } from './nal.ts';
 
 /** Fields of a PPS that decide how long slice headers are. */
-export interface H265SliceTools {
+export interface H265SliceTools extends H265Pps {
   readonly dependentSlices: boolean;
   readonly outputFlag: boolean;
   readonly extraBits: number;
@@ -26,6 +27,8 @@ export interface H265SliceTools {
 
 const NAL_HEADER_BYTES = 2;
 const PPS = 34;
+const MAX_PPS = 63;
+const MAX_SPS = 15;
 const FIRST_IRAP = 16;
 const LAST_IRAP = 23;
 const IDR = [19, 20];
@@ -41,8 +44,8 @@ const MAX_TILES = 22;
 export function parseSliceTools(pps: Buffer): H265SliceTools {
   if ((((pps[0] ?? 0) >> 1) & 0x3f) !== PPS) throw new BitstreamError('not an H.265 PPS');
   const reader = new BitReader(unescapeNal(pps).subarray(NAL_HEADER_BYTES));
-  reader.ue();
-  reader.ue();
+  const id = reader.ueMax(MAX_PPS, 'pps_pic_parameter_set_id');
+  const sps = reader.ueMax(MAX_SPS, 'pps_seq_parameter_set_id');
   const dependentSlices = reader.flag();
   const outputFlag = reader.flag();
   const extraBits = reader.read(3);
@@ -75,7 +78,18 @@ export function parseSliceTools(pps: Buffer): H265SliceTools {
   reader.ue();
   const extension = reader.flag();
   return {
-    ...{ dependentSlices, outputFlag, extraBits, cabacInit, references, chromaQpOffsets, weightedP, weightedB },
+    ...{
+      id,
+      sps,
+      dependentSlices,
+      outputFlag,
+      extraBits,
+      cabacInit,
+      references,
+      chromaQpOffsets,
+      weightedP,
+      weightedB,
+    },
     ...{ filtersAcross, deblockingOverride, deblockingDisabled, modifiesLists, extension },
     entryPoints: tiles || rows,
     chromaQpLists: reader.flag() && readRangeExtension(reader, transformSkip),

@@ -42,6 +42,7 @@ export interface H265Sps extends ProfileTierLevel {
 
 /** Fields of an SPS that decide how long slice headers are. */
 export interface H265SliceSets {
+  readonly id: number;
   readonly separatePlanes: boolean;
   readonly hasChroma: boolean;
   /** Bits of slice_segment_address. */
@@ -96,6 +97,7 @@ function readSps(nal: Buffer): { readonly sps: H265Sps; readonly slices: H265Sli
   const vui = reader.flag() ? tolerant(() => readVui(reader, subLayers)) : undefined;
   const blocks = Math.ceil(coded.width / tools.blockSize) * Math.ceil(coded.height / tools.blockSize);
   const slices = {
+    id,
     separatePlanes,
     hasChroma: chromaFormat !== 0 && !separatePlanes,
     addressBits: bitsOf(blocks),

@@ -2,28 +2,26 @@ import { BitstreamError } from '../../codecs/bits.ts';
 import { nalUnits } from '../../codecs/nal.ts';
 import { MAX_SUBSAMPLES, type Subsample } from '../../containers/fmp4/protection.ts';
 import type { MediaTrack } from '../../core/track.ts';
-import type { NalSyntax } from './slice-headers.ts';
+import type { NalSyntax, SliceHeaders } from './slice-headers.ts';
 
 export const BLOCK_BYTES = 16;
 const LENGTH_BYTES = 4;
 const MAX_CLEAR = 0xffff;
 /** Bytes in clear of a slice whose header cannot be read: nearly all headers are shorter. */
 const UNREAD_HEADER_BYTES = 64;
-/** Parameter sets in samples that are remembered: a stream that uses every id has some hundred. */
-const MAX_SETS = 64;
 
 /** Finds what to encrypt in the frames of one track of H.264 or H.265: the data of slices, without their headers. */
 export class SubsampleFinder {
   readonly #syntax: NalSyntax;
   readonly #aligned: boolean;
   #config: Buffer | undefined;
-  #sets: readonly Buffer[] = [];
-  #headerBytes: ((nal: Buffer) => number) | undefined;
+  #headers: SliceHeaders;
 
   /** @param aligned whether only whole blocks are encrypted, as `cenc` asks (ISO/IEC 23001-7, 9.5.2.2) */
   constructor(syntax: NalSyntax, aligned: boolean) {
     this.#syntax = syntax;
     this.#aligned = aligned;
+    this.#headers = syntax.headers();
   }
 
   /** Splits a frame: NAL units after lengths of 4 bytes. Whatever is wrong with it, its slices are encrypted. */
@@ -34,7 +32,7 @@ export class SubsampleFinder {
       for (const nal of nalUnits(data)) {
         const kind = this.#syntax.kindOf(nal);
         const at = nal.byteOffset - data.byteOffset;
-        if (kind === 'parameterSet') this.#add(nal);
+        if (kind === 'parameterSet') this.#headers.add(nal);
         if (kind !== 'slice') continue;
         if (list.full) break;
         list.add(at + Math.min(this.#headerOf(nal), nal.length), at + nal.length);
@@ -48,36 +46,18 @@ export class SubsampleFinder {
 
   #headerOf(nal: Buffer): number {
     try {
-      this.#headerBytes ??= this.#headersOfSets();
-      return this.#headerBytes(nal);
+      return this.#headers.bytes(nal);
     } catch (error) {
       if (!(error instanceof BitstreamError)) throw error;
       return UNREAD_HEADER_BYTES;
     }
   }
 
-  /** Sets that cannot be read are not read again for each slice. */
-  #headersOfSets(): (nal: Buffer) => number {
-    try {
-      return this.#syntax.headers(this.#sets);
-    } catch (error) {
-      if (!(error instanceof BitstreamError)) throw error;
-      return () => UNREAD_HEADER_BYTES;
-    }
-  }
-
   #configure(config: Buffer | undefined): void {
     if (config === undefined || config === this.#config) return;
     this.#config = config;
-    this.#sets = this.#syntax.parameterSetsOf(config);
-    this.#headerBytes = undefined;
-  }
-
-  #add(nal: Buffer): void {
-    if (this.#sets.some((known) => known.equals(nal))) return;
-    // a later set replaces one of its id
-    this.#sets = [...this.#sets, Buffer.from(nal)].slice(-MAX_SETS);
-    this.#headerBytes = undefined;
+    this.#headers = this.#syntax.headers();
+    for (const set of this.#syntax.parameterSetsOf(config)) this.#headers.add(set);
   }
 }
 

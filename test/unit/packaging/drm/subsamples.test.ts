@@ -1,5 +1,6 @@
 import test from 'ava';
-import { joinNals } from '../../../../src/codecs/nal.ts';
+import { BitWriter } from '../../../../src/codecs/bits.ts';
+import { joinNals, nalUnits } from '../../../../src/codecs/nal.ts';
 import type { Subsample } from '../../../../src/containers/fmp4/protection.ts';
 import { NAL_SYNTAX, type NalSyntax } from '../../../../src/packaging/drm/slice-headers.ts';
 import { SubsampleFinder } from '../../../../src/packaging/drm/subsamples.ts';
@@ -28,6 +29,44 @@ test('a slice whose header cannot be read is encrypted all the same', (t) => {
   t.deepEqual(new SubsampleFinder(H264, false).find(videoTrack({ config: undefined }), data), [
     { clear: 68, encrypted: 136 },
   ]);
+});
+
+/** A PPS that differs from others by its id alone. */
+const pps = (id: number): Buffer => {
+  const bits = new BitWriter().write(0x68, 8).ue(id).ue(0).write(0, 2).ue(0).ue(0).ue(0).write(0, 3);
+  return bits.se(0).se(0).se(0).write(0, 3).write(0x80, 8).finish();
+};
+
+test('parameter sets between slices: each is read once, and those before it stay known', (t) => {
+  const [frame = Buffer.alloc(0)] = samples(file);
+  const slices = [...nalUnits(frame)].filter((nal) => H264.kindOf(nal) === 'slice');
+  const known = new SubsampleFinder(H264, false).find(track, joinNals(slices));
+  let reads = 0;
+  const counted: NalSyntax = {
+    ...H264,
+    headers: () => {
+      const headers = H264.headers();
+      return { bytes: (nal) => headers.bytes(nal), add: (set) => (reads++, headers.add(set)) };
+    },
+  };
+  const finder = new SubsampleFinder(counted, false);
+  finder.find(track, joinNals(slices));
+  const configured = reads;
+  for (let id = 1; id <= 200; id++) finder.find(track, joinNals([pps(id), ...slices]));
+  t.is(reads - configured, 200);
+  t.deepEqual(finder.find(track, joinNals(slices)), known);
+});
+
+test('a parameter set that cannot be read is that of no slice, until it comes again', (t) => {
+  const [frame = Buffer.alloc(0)] = samples(file);
+  const slices = [...nalUnits(frame)].filter((nal) => H264.kindOf(nal) === 'slice');
+  const finder = new SubsampleFinder(H264, false);
+  const known = finder.find(track, joinNals(slices));
+  const set = H264.parameterSetsOf(track.config as Buffer).find((nal) => ((nal[0] as number) & 0x1f) === 8) as Buffer;
+  finder.find(track, joinNals([set.subarray(0, 2)]));
+  t.notDeepEqual(finder.find(track, joinNals(slices)), known);
+  finder.find(track, joinNals([set]));
+  t.deepEqual(finder.find(track, joinNals(slices)), known);
 });
 
 test('clear bytes that 16 bits do not count, and slices of less than a block', (t) => {
