@@ -21,6 +21,8 @@ export interface Annotations {
   readonly inert?: boolean;
   /** In XML, treats the element as absent if all of its text is environment variables that are not set or are empty. */
   readonly ifSet?: boolean;
+  /** Elements of other versions of OvenMediaEngine that are unknown here, and what to write instead. */
+  readonly former?: ReadonlyMap<string, string>;
   /** Whether the management API shows the default of an element that was not given. */
   readonly shown?: boolean;
   /** Turns a given value into the kept one; undefined when it cannot. */

@@ -66,7 +66,7 @@ export class XmlToJson {
     for (const child of element.children) {
       const key = keys.get(child.name);
       if (key === undefined) {
-        this.#unknown(child, path, keys.keys());
+        this.#unknown(child, path, keys.keys(), (schema as Described).former?.get(child.name));
         continue;
       }
       const property = schema.properties[key] as Described;
@@ -92,13 +92,17 @@ export class XmlToJson {
     this.warnings.push({ file: element.file, path, message });
   }
 
-  /** @param names of the elements that are allowed there */
-  #unknown({ name, file, line }: XmlElement, path: string, names: Iterable<string>): void {
-    const meant = similar(name, names);
+  /**
+   * @param names of the elements that are allowed there
+   * @param instead what to write in place of an element that is no longer there
+   */
+  #unknown({ name, file, line }: XmlElement, path: string, names: Iterable<string>, instead?: string): void {
+    const meant = instead === undefined ? similar(name, names) : undefined;
     const known = `${path}/${name}`;
     if (this.#unknownElements.has(known)) return;
     this.#unknownElements.add(known);
-    const hint = meant === undefined ? ' has no effect' : `: did you mean ${meant}?`;
+    const hint =
+      meant === undefined ? ` has no effect${instead === undefined ? '' : `: ${instead}`}` : `: did you mean ${meant}?`;
     this.warnings.push({
       file,
       path,

@@ -52,6 +52,20 @@ test('playlists name the keys, and initializations and media are encrypted', asy
   t.false(JSON.stringify(lines).includes(KEY));
 });
 
+test('playlists without low latency name the keys too', async (t) => {
+  const path = infoFile(t, `<DRMInfo><DRM>${FAIRPLAY}</DRM></DRMInfo>`);
+  const { get, children } = await published(t, path);
+  for (const list of (await children('/app/stream/llhls.m3u8?_HLS_legacy=YES')).filter((uri) =>
+    uri.includes('.m3u8'),
+  )) {
+    t.true(list.includes('_HLS_legacy=YES'), list);
+    const { body } = await get(list);
+    t.false(body.includes('#EXT-X-PART'));
+    t.true(body.includes(`#EXT-X-KEY:${KEY_LINE}\n#EXT-X-MAP:`), body);
+    t.is(body.split('#EXT-X-KEY').length, 2);
+  }
+});
+
 const UNUSABLE: Readonly<Record<string, string | undefined>> = {
   'is missing': undefined,
   'is no XML': '<DRMInfo>',

@@ -73,6 +73,15 @@ interface Llhls {
 
 const HOLD_BACK_CHUNKS = 3;
 
+/** Elements for the key server of OvenMediaEngine before 0.21. */
+const FORMER_DRM = new Map([
+  ...['DRMProvider', 'DRMSystem', 'KMSUrl', 'KMSToken'].map(
+    (name) =>
+      [name, 'write the KeyId, Key, Iv and Pssh that the key server answered into the file of InfoFile'] as const,
+  ),
+  ['ContentId', 'write VirtualHostName, ApplicationName and StreamName into the file of InfoFile'] as const,
+]);
+
 const Llhls = optional(
   {
     ...hls(),
@@ -80,7 +89,10 @@ const Llhls = optional(
     /** 0: three chunks, as RFC 8216bis recommends (at least two are required). */
     partHoldBack: decimal(0),
     enablePreloadHint: flag(true),
-    drm: optional({ enable: flag(false), infoFile: text({ default: '' }), refuseClear: flag(false) }),
+    drm: optional(
+      { enable: flag(false), infoFile: text({ default: '' }), refuseClear: flag(false) },
+      { former: FORMER_DRM },
+    ),
   },
   {
     rule: ({ chunkDuration: chunk, segmentDuration: segment }: Llhls, fail: Fail) => {

@@ -42,6 +42,22 @@ test('publishers that DRM does not cover are named, unless they are closed', asy
   t.deepEqual(await warned(`${drm('<RefuseClear>true</RefuseClear>')}<WebRTC/><HLS/>`), []);
 });
 
+test('former elements of DRM warn with what to write instead', async (t) => {
+  const names = ['DRMProvider', 'DRMSystem', 'KMSUrl', 'KMSToken', 'ContentId'];
+  const elements = names.map((name) => `<${name}>secret</${name}>`).join('');
+  const drm = `<LLHLS><DRM><Enable>false</Enable>${elements}<Other/></DRM></LLHLS>`;
+  const { warnings } = await load(t, serverXml({ apps: application(`<Publishers>${drm}</Publishers>`) }));
+  for (const name of names)
+    t.is(
+      warnings.filter(
+        (line) => line.includes(`unknown element ${name} `) && / has no effect: write .*InfoFile$/.test(line),
+      ).length,
+      1,
+    );
+  t.is(warnings.filter((line) => / Other at line \d+ has no effect$/.test(line)).length, 1);
+  t.false(warnings.join().includes('secret'));
+});
+
 test('a DRM file that is wrong makes the configuration invalid', async (t) => {
   const drm = '<LLHLS><DRM><Enable>true</Enable><InfoFile>none.xml</InfoFile></DRM></LLHLS>';
   const { message } = (await t.throwsAsync(
