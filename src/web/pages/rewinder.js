@@ -8,6 +8,11 @@ import { dateAt, lastTime, stretchesOf, timeAt } from './rewind-times.js';
 const MIN_SECONDS = 10;
 /** Seconds behind the live edge up to which a viewer watches it. */
 const AT_THE_EDGE = 3;
+/**
+ * Seconds from the start of the oldest segment to what is rewound to. Before that start hls.js 1.7 loads the live edge, and nothing
+ * is ever shown: the start moves by milliseconds as hls.js learns the times of media, and browsers round times down to microseconds.
+ */
+const START_MARGIN = 0.1;
 /** Fastest rate at which the live edge is caught up with. */
 export const CATCH_UP_RATE = 1.1;
 
@@ -61,6 +66,7 @@ export class Rewinder {
     video.addEventListener('loadedmetadata', () => this.#begin(), { signal, once: true });
     video.addEventListener('playing', () => (this.#hasPlayed = true), { signal, once: true });
     video.addEventListener('seeking', () => this.#hasPlayed && this.#follow(this.#isAtEdge), { signal });
+    hls.on(/** @type {typeof Hls} */ (hls.constructor).Events.LEVEL_UPDATED, () => this.#stayInside());
     // browsers pause what cannot be seen
     video.addEventListener('pause', () => this.#hasPlayed && !document.hidden && this.#follow(false), { signal });
   }
@@ -84,8 +90,9 @@ export class Rewinder {
     const first = stretches.find(({ gap }) => !gap);
     if (first === undefined) return undefined;
     const live = isLive ? this.#hls.liveSyncPosition : lastTime(stretches);
-    // the oldest segment leaves next
-    const begin = first.start + (startSN > 0 && isLive ? targetduration : 0);
+    // the oldest segment leaves next, if one has left
+    const margin = startSN > 0 ? targetduration : START_MARGIN;
+    const begin = first.start + (isLive ? margin : 0);
     if (live === null || live - begin < MIN_SECONDS) return undefined;
     return { stretches, begin, live, hasEnded: !isLive };
   }
@@ -139,6 +146,14 @@ export class Rewinder {
     this.#hls.config.maxLiveSyncPlaybackRate = this.#followsEdge ? CATCH_UP_RATE : 1;
     const { playbackRate } = this.#video;
     if (!this.#followsEdge && playbackRate > 1 && playbackRate <= CATCH_UP_RATE) this.#video.playbackRate = 1;
+  }
+
+  /** Seeks again where the oldest segment begins later than was known, or has left since. */
+  #stayInside() {
+    const there = this.rewindable;
+    if (this.#followsEdge || !this.#video.seeking || there === undefined || there.hasEnded) return;
+    const [{ start }] = /** @type {[Stretch]} */ (there.stretches);
+    if (this.#video.currentTime < start) this.#video.currentTime = there.begin;
   }
 
   #begin() {

@@ -1,6 +1,13 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
+import { pino } from 'pino';
 import type { Packet } from '../../../src/core/packet.ts';
 import type { Track } from '../../../src/core/track.ts';
+import { findFfmpeg } from '../../../src/ffmpeg.ts';
+import { CodecInventory } from '../../../src/transcode/codecs.ts';
+import { writeScript } from '../../support/programs/script.ts';
 import { until } from '../../support/time/until.ts';
 import { feed, openTranscoder, orderFaults, pictureFaults, soundFaults } from '../../unit/transcode/rig.ts';
 import {
@@ -13,10 +20,12 @@ import {
   type Clip,
 } from '../../unit/transcode/sources.ts';
 
+/** Of the sound that a test takes away. */
+const MUTE_RATE = 16_000;
 const clip = makeClip({ width: 160, height: 90, rate: 10 });
 
-function open(t: ExecutionContext, source: Clip, hangMs?: number) {
-  const opened = openTranscoder(source, { hangMs });
+function open(t: ExecutionContext, source: Clip, hangMs?: number, codecs?: CodecInventory) {
+  const opened = openTranscoder(source, { hangMs, codecs });
   t.teardown(() => opened.transcoder.close());
   return opened;
 }
@@ -79,16 +88,29 @@ test.serial('an encode that was given up is not tried again after encoders have 
 
 test.serial('an encoder that puts out nothing, not even alone, is given up', async (t) => {
   const source = await clip;
+  const folder = await mkdtemp(join(tmpdir(), 'kiln-transcoder-'));
+  t.teardown(() => rm(folder, { recursive: true }));
+  const { path: ffmpeg } = await findFfmpeg();
+  const path = writeScript(
+    join(folder, 'ffmpeg'),
+    `for arg; do
+  shift
+  case $arg in *sample_rates=${MUTE_RATE}:*) arg="$arg,aselect=0" ;; esac
+  set -- "$@" "$arg"
+done
+exec ${ffmpeg} "$@"`,
+  );
+  const codecs = new CodecInventory({ log: pino({ level: 'silent' }), env: { KILN_FFMPEG: path } });
   // longer than a busy machine takes to start an ffmpeg
-  const { input, transcoder } = open(t, source, 1500);
+  const { input, transcoder } = open(t, source, 5000, codecs);
   const [video, aac] = pictureAndSound(source);
-  // of one sample a second no frame is filled
-  const mute = new Taken(source.audio, audioEncoding({ samplerate: 1 }));
+  const mute = new Taken(source.audio, audioEncoding({ samplerate: MUTE_RATE }));
   transcoder.setJobs([video, aac, mute].map(({ task }) => task));
-  const packets = [...looped(source, 60)];
-  let at = 0;
+  // an encoder hangs only while it is given input
+  const packets = looped(source, Infinity);
   await until('it is given up', async () => {
-    await feed(input, packets.slice(at, (at += 50)), [video, aac], 12);
+    const next = Array.from({ length: 50 }, () => packets.next().value as Packet);
+    await feed(input, next, [video, aac], 12);
     return mute.failures.at(-1)?.final;
   });
   await until('one ffmpeg does the others', () => transcoder.pids.length === 1);
