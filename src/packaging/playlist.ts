@@ -1,3 +1,4 @@
+import { extinf } from './listed-duration.ts';
 import type { Breaks } from './breaks.ts';
 import type { Init, Segment } from './segment.ts';
 import { keyLines } from './drm/key-tags.ts';
@@ -142,7 +143,7 @@ export class ChunklistBuilder {
   }
 
   #ending({ msn, duration, gap }: Segment): string {
-    return `${gap ? '#EXT-X-GAP\n' : ''}#EXTINF:${duration.toFixed(6)},\n${this.#names.segment(msn)}\n`;
+    return `${gap ? '#EXT-X-GAP\n' : ''}${extinf(duration)}\n${this.#names.segment(msn)}\n`;
   }
 
   #hint({ open, next }: Window, before: Segment | undefined): string {

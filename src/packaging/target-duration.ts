@@ -1,3 +1,5 @@
+import { targetOf } from './listed-duration.ts';
+
 /** EXT-X-TARGETDURATION of a stream. It grows only if key frames are further apart than configured. */
 export class TargetDuration {
   readonly #segmentDuration: number;
@@ -16,7 +18,7 @@ export class TargetDuration {
 
   /** @param duration of a segment, in seconds */
   note(duration: number): void {
-    this.#seconds = Math.max(this.#seconds, Math.round(duration));
+    this.#seconds = Math.max(this.#seconds, targetOf(duration));
   }
 
   /**

@@ -1,3 +1,5 @@
+import { extinf, targetOf } from '../../packaging/listed-duration.ts';
+
 /** A segment of a media playlist. */
 export interface ListedSegment {
   readonly uri: string;
@@ -37,12 +39,12 @@ export function mediaPlaylist(files: readonly ListedFile[], start: number): stri
     (most, { segments }) => segments.reduce((longer, { duration }) => Math.max(longer, duration), most),
     1,
   );
-  const lines = ['#EXTM3U', '#EXT-X-VERSION:6', `#EXT-X-TARGETDURATION:${Math.round(longest)}`];
+  const lines = ['#EXTM3U', '#EXT-X-VERSION:6', `#EXT-X-TARGETDURATION:${targetOf(longest)}`];
   lines.push('#EXT-X-MEDIA-SEQUENCE:0', '#EXT-X-PLAYLIST-TYPE:VOD', ...startTag(start));
   for (const [index, { init, startTime, segments }] of files.entries()) {
     if (index > 0) lines.push('#EXT-X-DISCONTINUITY');
     lines.push(`#EXT-X-MAP:URI="${init}"`, `#EXT-X-PROGRAM-DATE-TIME:${new Date(startTime).toISOString()}`);
-    for (const { uri, duration } of segments) lines.push(`#EXTINF:${duration.toFixed(6)},`, uri);
+    for (const { uri, duration } of segments) lines.push(extinf(duration), uri);
   }
   return `${lines.join('\n')}\n#EXT-X-ENDLIST\n`;
 }

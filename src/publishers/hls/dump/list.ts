@@ -1,3 +1,4 @@
+import { extinf, targetOf } from '../../../packaging/listed-duration.ts';
 import type { FollowedSegment } from '../answer/segment-followers.ts';
 import type { GrowingText } from './growing-file.ts';
 
@@ -76,7 +77,7 @@ export class DumpedList implements GrowingText {
       this.#discontinuities = discontinuitySequence;
     }
     this.#last = msn;
-    this.#target = Math.max(this.#target, Math.round(duration));
+    this.#target = Math.max(this.#target, targetOf(duration));
     if (discontinuity || !this.#isContinued) this.body += '#EXT-X-DISCONTINUITY\n';
     this.#isContinued = true;
     if (init !== undefined && init.name !== this.#init) {
@@ -85,7 +86,7 @@ export class DumpedList implements GrowingText {
       this.body += `${init.keys ?? ''}#EXT-X-MAP:URI="${init.name}"\n`;
     }
     this.body += `${running}${breaks}#EXT-X-PROGRAM-DATE-TIME:${new Date(wallClock).toISOString()}\n`;
-    this.body += `${gap ? '#EXT-X-GAP\n' : ''}#EXTINF:${duration.toFixed(6)},\n${name}\n`;
+    this.body += `${gap ? '#EXT-X-GAP\n' : ''}${extinf(duration)}\n${name}\n`;
   }
 
   /** Filters out lines that the playlist has already. */

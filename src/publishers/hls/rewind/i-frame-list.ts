@@ -1,3 +1,4 @@
+import { targetOf } from '../../../packaging/listed-duration.ts';
 import { TextPiece } from '../answer/text.ts';
 import type { PastList } from './past-list.ts';
 
@@ -16,7 +17,7 @@ export interface IFrameListOptions {
 /** Builds the playlist of the first frames of all segments, with which players show where they rewind to (RFC 8216 section 4.3.3.6). */
 export function iFrameList(past: PastList, { longest, event, ended }: IFrameListOptions): TextPiece[] {
   const sequence = past.empty ? 0 : past.discontinuitySequence(past.first);
-  let head = `#EXTM3U\n#EXT-X-VERSION:${VERSION}\n#EXT-X-TARGETDURATION:${Math.max(1, Math.round(longest))}\n`;
+  let head = `#EXTM3U\n#EXT-X-VERSION:${VERSION}\n#EXT-X-TARGETDURATION:${Math.max(1, targetOf(longest))}\n`;
   if (event) head += '#EXT-X-PLAYLIST-TYPE:EVENT\n';
   head += `#EXT-X-MEDIA-SEQUENCE:${past.first}\n`;
   if (sequence > 0) head += `#EXT-X-DISCONTINUITY-SEQUENCE:${sequence}\n`;

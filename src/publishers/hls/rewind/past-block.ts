@@ -1,3 +1,4 @@
+import { extinf, tsExtinf } from '../../../packaging/listed-duration.ts';
 import { TextPiece } from '../answer/text.ts';
 import type { PastSegment } from './journal.ts';
 
@@ -57,9 +58,14 @@ export class PastBlock {
     const date = new Date(wallClock).toISOString();
     const lines =
       `${discontinuity ? DISCONTINUITY : ''}${breaks}${DATE}${date}\n${gap ? GAP : ''}` +
-      `#EXTINF:${duration.toFixed(6)},\n${name}${this.#query}\n`;
+      `${this.#duration(duration)}\n${name}${this.#query}\n`;
     this.#text = joined(this.#text, Buffer.from(lines));
     this.#offsets[index + 1] = this.#text.length;
+  }
+
+  /** The line is the one that the segment had at the live edge; MPEG-TS has no initialization. */
+  #duration(seconds: number): string {
+    return this.init === undefined ? tsExtinf(seconds) : extinf(seconds);
   }
 
   /** Seconds. */
@@ -149,7 +155,7 @@ export class PastBlock {
     const bytes = this.isGap(msn) ? 0 : (this.#iFrames[index] as number);
     const range = bytes === 0 ? GAP : `#EXT-X-BYTERANGE:${bytes}@0\n`;
     const date = new Date(this.wallClock(msn)).toISOString();
-    return `${DATE}${date}\n${range}#EXTINF:${this.duration(msn).toFixed(6)},\n${name}`;
+    return `${DATE}${date}\n${range}${this.#duration(this.duration(msn))}\n${name}`;
   }
 
   #pieceOf(from: number, to: number): TextPiece {

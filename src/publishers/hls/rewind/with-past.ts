@@ -1,3 +1,4 @@
+import { targetOf } from '../../../packaging/listed-duration.ts';
 import type { ChunklistForm } from '../../../packaging/playlist.ts';
 import { TextPiece } from '../answer/text.ts';
 import type { PastList } from './past-list.ts';
@@ -44,7 +45,7 @@ export function withPast(list: string, past: PastList | undefined, options: Past
   const msn = Number(number);
   const reaches = past !== undefined && !past.empty && past.first < msn;
   if (head === undefined || (reaches && past.next < msn)) return undefined;
-  const target = Math.max(Number(TARGET.exec(given)?.[1] ?? 0), Math.round(longest));
+  const target = Math.max(Number(TARGET.exec(given)?.[1] ?? 0), targetOf(longest));
   const tags = given.replace(TARGET, `#EXT-X-TARGETDURATION:${target}`);
   const isSkippable = tags.includes('CAN-BLOCK-RELOAD=YES');
   const top = (isSkippable ? offeringSkips(tags, target) : tags) + (event ? '#EXT-X-PLAYLIST-TYPE:EVENT\n' : '');

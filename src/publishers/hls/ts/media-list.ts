@@ -1,3 +1,4 @@
+import { tsExtinf } from '../../../packaging/listed-duration.ts';
 import type { Breaks } from '../../../packaging/breaks.ts';
 import type { TsFacts } from '../../../packaging/ts-segment.ts';
 
@@ -30,7 +31,7 @@ export function buildMediaList(
     text += `#EXT-X-PROGRAM-DATE-TIME:${new Date(segment.wallClock).toISOString()}\n`;
     // not in version 3, but for players that know it: others get an error for the missing file
     if (segment.gap) text += '#EXT-X-GAP\n';
-    text += `#EXTINF:${segment.duration.toFixed(3)},\n${uri(segment)}\n`;
+    text += `${tsExtinf(segment.duration)}\n${uri(segment)}\n`;
   }
   return ended ? `${text}#EXT-X-ENDLIST\n` : text;
 }

@@ -1,3 +1,4 @@
+import { WholeMilliseconds } from '../../../packaging/listed-duration.ts';
 import { TsMuxer } from '../../../containers/mpegts/muxer.ts';
 import type { MediaTrack } from '../../../core/track.ts';
 import type { FaultLog } from '../../../log/log.ts';
@@ -43,6 +44,7 @@ export class Variant extends PlayableList<VariantContext> implements Startable, 
   readonly packagers: readonly TrackPackager<FrameRun>[];
   newestAt = 0;
   readonly #muxer: TsMuxer;
+  readonly #durations = new WholeMilliseconds();
   readonly #segments: TsSegment[] = [];
   #listedFrom = 0;
   #discontinuities = 0;
@@ -176,7 +178,8 @@ export class Variant extends PlayableList<VariantContext> implements Startable, 
 
   #add(msn: number, own: readonly Segment<FrameRun>[]): void {
     const leading = own.find(({ gap }) => !gap) ?? (own[0] as Segment<FrameRun>);
-    const { discontinuity, wallClock, duration } = leading;
+    const { discontinuity, wallClock } = leading;
+    const duration = this.#durations.next(leading.duration);
     if (this.#segments.length === 0) this.#discontinuities = this.packagers[0]?.window.discontinuitySequence ?? 0;
     this.#segments.push(
       new TsSegment({ msn, discontinuity, wallClock, duration }, own, this.#muxer, this.context.faults),

@@ -62,7 +62,7 @@ test('another initialization follows the discontinuity, wherever the lines begin
 test('a list of MPEG-TS has no initialization', (t) => {
   const { init: _init, ...plain } = segment(0, { name: 'seg_abc_0_hls.ts' });
   const list = listOf([plain]);
-  t.is(text(list, 0, 1), '#EXT-X-PROGRAM-DATE-TIME:2026-01-01T00:00:00.000Z\n#EXTINF:2.000000,\nseg_abc_0_hls.ts\n');
+  t.is(text(list, 0, 1), '#EXT-X-PROGRAM-DATE-TIME:2026-01-01T00:00:00.000Z\n#EXTINF:2.000,\nseg_abc_0_hls.ts\n');
 });
 
 test('thousands of segments: numbers, seconds, and any range of the lines', (t) => {
