@@ -4,10 +4,10 @@
 # Expected: EXTINF with six digits, as ffmpeg writes it, is exact enough: a viewer who joined at the live edge and goes back to the
 # beginning of a playlist that keeps all of its segments sees the beginning. RFC 8216 even allows whole milliseconds.
 # What happens with hls.js 1.7.4 in Chromium 150 of Debian 12: hls.js puts the segment that it loads first at the sum of the durations
-# before it. At 30 frames per second a segment of 61 frames lasts 2.0333333… s and is listed as 2.033333, so after 25 of them the sum is 8 us
-# short, and the first key frame of the stream comes to lie 7 us before 0. There Media Source Extensions drop it, and with it all frames up
-# to the next key frame. The first segment is loaded and appended, and nothing of it is ever in the buffer; a video that is sent to
-# 0.5 s is put to 2.03 s, one that is sent to 0.1 s and is paused was seen to stay `seeking` for good. With the same durations rounded up the beginning is shown.
+# before it. At 30 frames per second a segment of 61 frames lasts 2.0333333... s and is listed as 2.033333, so after 25 of them the sum is
+# 8 us short, and the first key frame of the stream comes to lie 7 us before 0. There Media Source Extensions drop it, and with it all
+# frames up to the next key frame. The first segment is loaded and appended, and nothing of it is ever in the buffer: a paused video stays
+# `seeking` for good. With the same durations rounded up the beginning is shown.
 # For packagers: round EXTINF up, or let the rounding errors of segments never add up to less than the media.
 #
 # Needs root for apt-get where chromium or ffmpeg is missing, and node with npm. Takes about a minute. Exits non-zero if the behaviour is
@@ -44,9 +44,9 @@ const PAGE = `<video id="v" muted></video><script src="/node_modules/hls.js/dist
     v.pause();
     v.currentTime = 0.5;
     for (let left = 80; left > 0 && v.seeking; left--) await wait(100);
-    const first = v.buffered.start(0);
+    const result = { shown: !v.seeking && v.currentTime < 2, at: v.currentTime, first: v.buffered.start(0) };
     hls.destroy();
-    return { shown: !v.seeking && v.currentTime < 2, at: v.currentTime, first };
+    return result;
   };
   (async () => {
     const body = JSON.stringify([await goesBack('/down.m3u8'), await goesBack('/up.m3u8')]);
