@@ -1,5 +1,6 @@
 import type { Packet } from './packet.ts';
 import type { Playlist } from './playlist.ts';
+import { ShownCues } from './shown-cues.ts';
 import { SeiInsertion, type UserData } from './sei-insertion.ts';
 import type { Session } from './session.ts';
 import type { Timebase } from './timebase.ts';
@@ -26,6 +27,7 @@ export interface OutputUse {
 /** A stream that publishers read. It shares the counters of its input: the API measures by input stream. */
 export class OutputStream extends Stream {
   readonly input: InputStream;
+  readonly shownCues = new ShownCues();
   /** Publishers know of it. Set through `Application.announce`. */
   announced = false;
   /** The run that a relay relays, set by it together with the tracks. */
@@ -108,6 +110,7 @@ export class OutputStream extends Stream {
   }
 
   override write(packet: Packet): void {
+    if (packet.track.type === 'subtitle') this.shownCues.add(packet, packet.track);
     super.write(this.#userData.empty ? packet : this.#userData.apply(packet, this.tracks));
   }
 

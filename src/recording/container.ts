@@ -6,7 +6,7 @@ import { formOf } from '../containers/mpegts/elementary-form.ts';
 import { Pids } from '../containers/mpegts/pids.ts';
 import { WebmFile } from '../containers/webm/file.ts';
 import { isWebm, trackEntry } from '../containers/webm/tracks.ts';
-import { isMedia, type Codec, type MediaTrack, type Track } from '../core/track.ts';
+import { isMedia, type Codec, type MediaTrack, type SubtitleTrack, type Track } from '../core/track.ts';
 import { TsFile } from './ts-file.ts';
 
 /** Format of recorded files. */
@@ -22,14 +22,14 @@ export interface Container {
   open(tracks: readonly Track[], onFault: (fault: string) => void, origin: Origin | undefined): FileMuxer;
 }
 
-const MP4_CODECS: readonly Codec[] = ['H264', 'H265', 'AV1', 'AAC', 'MP3', 'OPUS'];
+const MP4_CODECS: readonly Codec[] = ['H264', 'H265', 'AV1', 'AAC', 'MP3', 'OPUS', 'WebVTT'];
 
 const MP4: Container = {
   name: 'MP4',
   waitMs: 0,
   followsChanges: false,
   objection: (track) => refused('MP4', track, MP4_CODECS.includes(track.codec), () => initSegment(track as MediaTrack)),
-  open: (tracks, _onFault, origin) => new Mp4File(tracks as readonly MediaTrack[], origin),
+  open: (tracks, _onFault, origin) => new Mp4File(tracks as readonly (MediaTrack | SubtitleTrack)[], origin),
 };
 
 const WEBM: Container = {

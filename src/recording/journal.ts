@@ -43,6 +43,23 @@ export const IndexedTrack = Type.Object({
 });
 export type IndexedTrack = Static<typeof IndexedTrack>;
 
+/** Label and language of subtitles. */
+const LABEL = { label: Type.String(), language: Type.Optional(Type.String()) };
+const Label = Type.Object(LABEL);
+export type Label = Static<typeof Label>;
+
+/** Subtitles that a file has got, under their temporary name. */
+const WrittenSubtitles = Type.Object({
+  /** Place among its labels. */
+  index: Type.Integer(),
+  inode: Type.Number(),
+});
+export type WrittenSubtitles = Static<typeof WrittenSubtitles>;
+
+/** Subtitles of a finished file: a WebVTT file in its folder. */
+export const NamedSubtitles = Type.Object({ ...LABEL, name: Type.String(), inode: Type.Number() });
+export type NamedSubtitles = Static<typeof NamedSubtitles>;
+
 const Entry = Type.Object({
   /** Path until the file is finished. */
   temporary: Type.String(),
@@ -55,6 +72,8 @@ const Entry = Type.Object({
   ...RECORDED,
   /** Tracks at its beginning. Older versions lack them. */
   tracks: Type.Optional(Type.Array(IndexedTrack)),
+  /** Subtitles that it may get. Older versions lack them. */
+  labels: Type.Optional(Type.Array(Label)),
   /** Steps after it is finished; none where absent. */
   delivery: Type.Optional(Type.Object({ announced: Type.Boolean(), uploaded: Type.Boolean() })),
   /** Set once the file is complete and is to get its name. */
@@ -68,6 +87,7 @@ const Entry = Type.Object({
       finishTime: Type.Number(),
       /** Identifies the file under its new name. */
       inode: Type.Number(),
+      subtitles: Type.Optional(Type.Array(WrittenSubtitles)),
     }),
   ),
 });
@@ -75,7 +95,7 @@ const Entry = Type.Object({
 export type JournalEntry = Static<typeof Entry>;
 
 /** Facts about a complete file. */
-export type Finished = Omit<NonNullable<JournalEntry['finished']>, 'inode'>;
+export type Finished = Omit<NonNullable<JournalEntry['finished']>, 'inode' | 'subtitles'>;
 
 /** A file with its final name. */
 export interface FinishedFile extends JournalEntry, Finished {
@@ -83,6 +103,7 @@ export interface FinishedFile extends JournalEntry, Finished {
   readonly filePath: string;
   /** Path below the root. */
   readonly pathBelow: string;
+  readonly subtitles?: readonly NamedSubtitles[];
 }
 
 export interface JournalOptions {

@@ -7,6 +7,7 @@ import type { Journal, JournalEntry } from './journal.ts';
 import { mendFile } from './mend.ts';
 import { findRenamed, placeBelow } from '../lib/files/paths.ts';
 import { partsOf } from './settings.ts';
+import { dropSubtitles, mendSubtitles } from './subtitles-beside.ts';
 import { unless } from '../lib/files/unless.ts';
 
 /** Time that a file waits for a missing disk. */
@@ -49,14 +50,19 @@ async function finishLeftover(entry: JournalEntry, journal: Journal, log: Logger
   // it has its name already
   if (found === undefined || found.nlink > 1) {
     if (found !== undefined) await unlink(temporary);
-    if (finished === undefined) return await journal.remove(entry);
+    if (finished === undefined) {
+      await dropSubtitles(entry);
+      return await journal.remove(entry);
+    }
     return await completeNamed(entry, finished, journal, onInfoFailure);
   }
   const size = finished?.recordBytes ?? (await mendFile(temporary, extname(entry.file).toLowerCase()));
   if (size === 0) {
+    await dropSubtitles(entry);
     await unlink(temporary);
     return await journal.remove(entry);
   }
+  if (finished === undefined) await mendSubtitles(entry);
   const finishTime = Math.max(startTime, Math.round(found.mtimeMs));
   const cut = { recordBytes: size, recordTime: finishTime - startTime, lastSequence: false, finishTime };
   const { file } = await finishFile(entry, finished ?? cut, journal, onInfoFailure);
@@ -74,14 +80,14 @@ async function isFolderAway({ temporary, folder, startTime }: JournalEntry): Pro
 /** Resumes after the step that named the file. */
 async function completeNamed(
   entry: JournalEntry,
-  { inode, ...finished }: NonNullable<JournalEntry['finished']>,
+  { inode, subtitles = [], ...finished }: NonNullable<JournalEntry['finished']>,
   journal: Journal,
   onInfoFailure: (error: Error) => void,
 ): Promise<void> {
   const parts = partsOf(entry, valuesOf(entry, finished.finishTime));
   const filePath = await findRenamed(inode, await placeBelow(entry.root, parts.file));
   if (filePath === undefined) return await journal.remove(entry);
-  const file = named(entry, finished, parts.file, filePath);
+  const file = await named(entry, finished, parts.file, filePath, subtitles);
   await appendInfoOnce(await placeBelow(entry.root, parts.info), file).catch(onInfoFailure);
   await journal.hand(file);
 }

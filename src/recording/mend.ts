@@ -4,6 +4,7 @@ import { mendMp4, type Mended } from '../containers/fmp4/mend.ts';
 import { wholeTs } from '../containers/mpegts/whole.ts';
 import { wholeWebm } from '../containers/webm/whole.ts';
 import { writeAll } from '../lib/files/write-all.ts';
+import { wholeVtt } from './whole-vtt.ts';
 
 /** Enough for the tables of a usual fragment. */
 const READ_BYTES = 16 * 1024;
@@ -58,6 +59,10 @@ function reader(file: FileHandle): ReadAt {
 
 async function mended(read: ReadAt, size: number, extension: string): Promise<Mended> {
   if (extension === '.mp4') return mendMp4(read, size);
-  const whole = await (extension === '.webm' ? wholeWebm(read, size) : wholeTs(read, size));
-  return { whole, tail: [], patches: [] };
+  return { whole: await wholeOf(read, size, extension), tail: [], patches: [] };
+}
+
+function wholeOf(read: ReadAt, size: number, extension: string): Promise<number> {
+  if (extension === '.vtt') return wholeVtt(read, size);
+  return extension === '.webm' ? wholeWebm(read, size) : wholeTs(read, size);
 }

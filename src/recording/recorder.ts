@@ -3,7 +3,8 @@ import type { GopCache } from '../core/gop-cache.ts';
 import { LeadingPictures } from '../core/leading-pictures.ts';
 import type { Packet } from '../core/packet.ts';
 import type { Reader } from '../core/reader.ts';
-import { isMedia, sameFormat, type Track } from '../core/track.ts';
+import { MILLISECONDS, rescale } from '../core/timebase.ts';
+import { isMedia, sameFormat, type SubtitleTrack, type Track } from '../core/track.ts';
 import type { FaultLog, Logger } from '../log/log.ts';
 import { asJson } from '../lib/as-json.ts';
 import { TaskEnd, type StreamTask } from '../tasks/kind.ts';
@@ -51,6 +52,7 @@ export class Recorder {
   readonly #over = Promise.withResolvers<void>();
   readonly #ending = new Set<Promise<void>>();
   #selection: TrackSelection = { tracks: [], warnings: [] };
+  #subtitles: readonly SubtitleTrack[] = [];
   #leader: Track | undefined;
   #file: RecordedFile | undefined;
   /** Borders to earlier files, oldest first, until they are passed. */
@@ -111,11 +113,13 @@ export class Recorder {
 
   #take(packet: Packet): void {
     if (this.#failure !== undefined) return;
+    if (packet.track.type === 'subtitle') return this.#takeCue(packet);
     const { skipsStandby, task } = this.#options;
     if (skipsStandby === true && task.output.input.standby.has(packet)) return this.#end(false);
     const { track, key } = packet;
     const begins = key && track.id === this.#leader?.id;
-    if (begins && (this.#file === undefined || this.#mustSplit(this.#file, packet))) this.#begin(packet);
+    const before = this.#file;
+    if (begins && (before === undefined || this.#mustSplit(before, packet))) this.#begin(packet);
     else if (this.#leading.waits && track.id === this.#leader?.id && this.#leading.drops(packet)) return;
     if (this.#borders.length > 0 && this.#isBehind(packet)) return;
     const file = this.#file;
@@ -127,7 +131,21 @@ export class Recorder {
       return;
     }
     file.write(packet);
+    if (file !== before) this.#repeatCues(file, packet);
     if (begins) this.#keep();
+  }
+
+  /** Writes a cue to the file of its time, and to an earlier one that still gets what is late. */
+  #takeCue(packet: Packet): void {
+    for (const { former } of this.#borders) former?.writeCue(packet);
+    this.#file?.writeCue(packet);
+  }
+
+  /** Writes the cues that are shown when a file begins. */
+  #repeatCues(file: RecordedFile, { pts, track: { timebase } }: Packet): void {
+    const { shownCues } = this.#options.task.output;
+    for (const { id } of this.#subtitles)
+      for (const cue of shownCues.at(id, rescale(pts, timebase, MILLISECONDS))) file.writeCue(cue);
   }
 
   /** Whether a packet belongs to an earlier file, which gets it if it has the track. */
@@ -175,6 +193,7 @@ export class Recorder {
     const file = new RecordedFile({
       container: this.#container,
       tracks: this.#selection.tracks,
+      subtitles: this.#subtitles,
       leader,
       origin: spec.segmentationRule === 'continuity' ? this.#origin : undefined,
       disk,
@@ -270,12 +289,16 @@ export class Recorder {
   #choose(): void {
     const { task, spec } = this.#options;
     const { tracks } = task.output;
-    this.#selection = selectTracks(
+    const selection = selectTracks(
       tracks,
       spec.stream,
-      (track) => this.#container.objection(track),
+      (track) => (track.type === 'subtitle' ? undefined : this.#container.objection(track)),
       this.#selection.tracks,
     );
+    // all of them go with the media, unless some are named
+    const named = selection.tracks.filter((track) => track.type === 'subtitle');
+    this.#subtitles = named.length > 0 ? named : tracks.filter((track) => track.type === 'subtitle');
+    this.#selection = { ...selection, tracks: selection.tracks.filter(({ type }) => type !== 'subtitle') };
     this.#leader =
       this.#selection.tracks.find(({ type }) => type === 'video') ??
       this.#selection.tracks.find(({ type }) => type === 'audio');

@@ -37,13 +37,15 @@ test('finished files are listed and shown with what is known of them', async (t)
   t.deepEqual((await call('GET', PATH)).body?.response, { recordings: [] });
   const tracks = [{ type: 'audio', codec: 'AAC', samplerate: 48_000, channels: 2 }];
   const indexed = tracks.map((track) => ({ ...track, format: 'digest' }));
-  const id = await finish(NOON, { metadata: 'mine', tracks: indexed, recordTime: 1234 });
+  const subtitles = [{ label: 'English', language: 'en', name: '0.English.en.vtt', inode: 1 }];
+  const id = await finish(NOON, { metadata: 'mine', tracks: indexed, recordTime: 1234, subtitles });
   const { body } = await call('GET', PATH);
   const [recording] = (body?.response as { recordings: Record<string, unknown>[] }).recordings;
   t.like(recording, {
     ...{ id, recordId: 'task', vhost: 'default', app: 'app', stream: 's', sequence: 0, metadata: 'mine' },
     ...{ rootPath: root, path: '0.ts', infoPath: 'info.xml', duration: 1.234, size: 5 },
     ...{ container: 'MPEG-TS', tracks, isLocal: true },
+    subtitles: [{ label: 'English', language: 'en', path: '0.English.en.vtt' }],
   });
   t.is(Date.parse(String(recording?.startTime)), NOON);
   t.is(typeof recording?.node, 'string');

@@ -1,3 +1,4 @@
+import { posix } from 'node:path';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import Type, { type Static } from 'typebox';
 import type { Registry } from '../../core/registry.ts';
@@ -6,7 +7,7 @@ import { localTime } from '../../lib/local-time.ts';
 import { CURSOR, isId, Upload } from '../../recording/finished/entry.ts';
 import type { Page, Recorded } from '../../recording/finished/recorded-index.ts';
 import type { Recordings } from '../../recording/finished/recordings.ts';
-import { RecordedTrack } from '../../recording/journal.ts';
+import { RecordedTrack, type NamedSubtitles } from '../../recording/journal.ts';
 import { answers, done, noPayload, ok } from '../envelope.ts';
 import type { AllNodes } from '../forwarding/all-nodes.ts';
 import { ApplicationPath, findApplication } from '../lookup.ts';
@@ -30,6 +31,13 @@ const Query = Type.Object({
   end: date('RFC 3339: only files that begin earlier'),
 });
 
+/** A WebVTT file that lies beside a recording. */
+const Subtitles = Type.Object({
+  label: Type.String(),
+  language: Type.Optional(Type.String()),
+  path: Type.String({ description: 'Below `rootPath`' }),
+});
+
 /** A finished file, or a dump. */
 const Recording = Type.Object({
   type: Type.Enum(['file', 'dump'], { description: 'A file of a recording, or a folder of HLS' }),
@@ -51,6 +59,7 @@ const Recording = Type.Object({
   size: Type.Integer({ description: 'Bytes' }),
   container: Type.String({ description: '`MP4`, `WebM`, `MPEG-TS`, or `fMP4` for a dump of LL-HLS' }),
   tracks: Type.Optional(Type.Array(RecordedTrack)),
+  subtitles: Type.Optional(Type.Array(Subtitles)),
   isLocal: Type.Boolean({ description: 'Whether the file was not deleted after its upload' }),
   upload: Type.Optional(Upload),
 });
@@ -165,7 +174,7 @@ function shownPage({ recorded, cursor }: Page, node: string): RecordingPage {
 }
 
 function shownFile({ id, entry }: Recorded, node: string): Recording {
-  const { metadata, tracks, upload, dump } = entry;
+  const { metadata, tracks, subtitles, upload, dump } = entry;
   const { transactionId, vhost, app, stream, sequence, path, infoPath, size, container, isLocal } = entry;
   return {
     ...{ type: dump === undefined ? ('file' as const) : ('dump' as const), id, recordId: entry.id },
@@ -179,6 +188,11 @@ function shownFile({ id, entry }: Recorded, node: string): Recording {
     duration: entry.recordTime / 1000,
     ...{ size, container, isLocal },
     ...(tracks !== undefined && { tracks: tracks.map(({ format: _, ...shown }) => shown) }),
+    ...(subtitles !== undefined && { subtitles: subtitles.map((one) => shownSubtitles(one, path)) }),
     ...(upload !== undefined && { upload }),
   };
+}
+
+function shownSubtitles({ label, language, name: file }: NamedSubtitles, path: string): Static<typeof Subtitles> {
+  return { label, ...(language !== undefined && { language }), path: posix.join(posix.dirname(path), file) };
 }

@@ -36,7 +36,7 @@ const TRUN = 20;
 
 /** Fields of the samples of one track in the head of a fragment. */
 export interface RunHead {
-  readonly type: 'video' | 'audio';
+  readonly type: 'video' | 'audio' | 'subtitle';
   readonly trackId: number;
   /** Decode time of the first sample in ticks, not negative. */
   readonly baseTime: number;

@@ -1,4 +1,4 @@
-import type { MediaTrack } from '../../core/track.ts';
+import type { MediaTrack, SubtitleTrack } from '../../core/track.ts';
 import { ascii, box, fullBox, u32 } from './box.ts';
 import { movieHeader, trackBox } from './movie.ts';
 
@@ -20,7 +20,7 @@ export interface InitProtection {
  * Its timescale is the track's timebase.
  * @throws UnsupportedTrackError
  */
-export function initSegment(track: MediaTrack, protection?: InitProtection): Buffer {
+export function initSegment(track: MediaTrack | SubtitleTrack, protection?: InitProtection): Buffer {
   const ftyp = box('ftyp', ascii('iso6'), u32(0), ascii('iso6cmfcmp41'));
   return Buffer.concat([ftyp, fragmentedMovie([track], MOVIE_TIMESCALE, protection)]);
 }
@@ -30,7 +30,11 @@ export function initSegment(track: MediaTrack, protection?: InitProtection): Buf
  * @param protection of a file with one track
  * @throws UnsupportedTrackError
  */
-export function fragmentedMovie(tracks: readonly MediaTrack[], timescale: number, protection?: InitProtection): Buffer {
+export function fragmentedMovie(
+  tracks: readonly (MediaTrack | SubtitleTrack)[],
+  timescale: number,
+  protection?: InitProtection,
+): Buffer {
   const ids = tracks.map((_, index) => TRACK_ID + index);
   return box(
     'moov',

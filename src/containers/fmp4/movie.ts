@@ -1,9 +1,24 @@
-import { shownSize, type MediaTrack } from '../../core/track.ts';
+import { shownSize, type MediaTrack, type SubtitleTrack } from '../../core/track.ts';
 import { ascii, box, fitting, fullBox, u16, u32, u64, zeros } from './box.ts';
+import { threeLetters } from '../language.ts';
 import { sampleEntry } from './sample-entry.ts';
+import { roleOf } from './web-vtt.ts';
 
 const UNITY_MATRIX = u32(0x10000, 0, 0, 0, 0x10000, 0, 0, 0, 0x40000000);
 const MAX_U32 = 0xffff_ffff;
+/** Flags of `tkhd`: in movie, in preview; and enabled (ISO/IEC 14496-12, 8.3.2). */
+const USED = 6;
+const ENABLED = 1;
+/** Players show one track of a group at a time. */
+const SUBTITLE_GROUP = 1;
+
+/** Handler types and media headers of tracks (ISO/IEC 14496-12, 12; 14496-30, 7.2). */
+const HANDLERS = { video: 'vide', audio: 'soun', subtitle: 'text' } as const;
+const MEDIA_HEADERS = {
+  video: fullBox('vmhd', 0, 1, zeros(8)),
+  audio: fullBox('smhd', 0, 0, zeros(4)),
+  subtitle: fullBox('nmhd', 0, 0),
+} as const;
 
 export interface TrackPlace {
   readonly id: number;
@@ -39,26 +54,33 @@ export function movieHeader(timescale: number, duration: number, nextTrackId: nu
  * `trak` of a track, with its timebase as timescale (ISO/IEC 14496-12, 8.3).
  * @throws UnsupportedTrackError
  */
-export function trackBox(track: MediaTrack, { id, duration, mediaDuration, edits, tables, entry }: TrackPlace): Buffer {
+export function trackBox(
+  track: MediaTrack | SubtitleTrack,
+  { id, duration, mediaDuration, edits, tables, entry }: TrackPlace,
+): Buffer {
   const video = track.type === 'video';
+  const subtitle = track.type === 'subtitle' ? track : undefined;
   const shown = video ? shownSize(track) : { width: 0, height: 0 };
   const tkhd = timedBox(
     'tkhd',
-    7, // enabled, in movie, in preview
+    subtitle?.isDefault === false ? USED : USED | ENABLED,
     u32(id, 0),
     duration,
     u32(0, 0),
-    u16(0, 0, video ? 0 : 0x100, 0),
+    u16(0, subtitle === undefined ? 0 : SUBTITLE_GROUP, track.type === 'audio' ? 0x100 : 0, 0),
     UNITY_MATRIX,
     u32(fixed(shown.width), fixed(shown.height)),
   );
-  const hdlr = fullBox('hdlr', 0, 0, u32(0), ascii(video ? 'vide' : 'soun'), zeros(12), ascii('Kiln\0'));
+  const name = Buffer.from(`${subtitle?.publicName ?? 'Kiln'}\0`);
+  const hdlr = fullBox('hdlr', 0, 0, u32(0), ascii(HANDLERS[track.type]), zeros(12), name);
   const mdhd = timedBox('mdhd', 0, u32(track.timebase.den), mediaDuration, u16(language(track.language), 0));
-  const header = video ? fullBox('vmhd', 0, 1, zeros(8)) : fullBox('smhd', 0, 0, zeros(4));
+  const tag = subtitle?.language === undefined ? [] : [fullBox('elng', 0, 0, Buffer.from(`${subtitle.language}\0`))];
+  const header = MEDIA_HEADERS[track.type];
   const dinf = box('dinf', fullBox('dref', 0, 0, u32(1), fullBox('url ', 0, 1)));
   const stbl = box('stbl', fullBox('stsd', 0, 0, u32(1), entry ?? sampleEntry(track)), ...tables);
-  const mdia = box('mdia', mdhd, hdlr, box('minf', header, dinf, stbl));
-  return box('trak', tkhd, ...(edits === undefined ? [] : [edits]), mdia);
+  const mdia = box('mdia', mdhd, ...tag, hdlr, box('minf', header, dinf, stbl));
+  const role = subtitle === undefined ? [] : [roleOf(subtitle)];
+  return box('trak', tkhd, ...(edits === undefined ? [] : [edits]), mdia, ...role);
 }
 
 /** A fixed-point 16.16 number (ISO/IEC 14496-12). */
@@ -75,7 +97,7 @@ export function timedBox(type: string, flags: number, before: Buffer, duration: 
 
 /** ISO 639-2 code, five bits a letter (ISO/IEC 14496-12, 8.4.2.3). */
 function language(code: string | undefined): number {
-  const letters = code !== undefined && /^[a-z]{3}$/.test(code) ? code : 'und';
+  const letters = (code === undefined ? undefined : threeLetters(code)) ?? 'und';
   let packed = 0;
   for (const letter of letters) packed = packed * 32 + (letter.charCodeAt(0) - 0x60);
   return packed;

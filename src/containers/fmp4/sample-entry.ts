@@ -1,7 +1,8 @@
 import { withOpenArrays } from '../../codecs/h265.ts';
 import { isUsual } from '../../codecs/vui.ts';
-import type { AudioTrack, MediaTrack, VideoCodec, VideoTrack } from '../../core/track.ts';
+import type { AudioTrack, MediaTrack, SubtitleTrack, VideoCodec, VideoTrack } from '../../core/track.ts';
 import { ascii, box, fitting, fullBox, u16, u32, u8, zeros } from './box.ts';
+import { webVttEntry } from './web-vtt.ts';
 
 /** Error for a track that Kiln's fragmented MP4 does not support. */
 export class UnsupportedTrackError extends Error {
@@ -38,7 +39,8 @@ export function isPackable({ codec }: { readonly codec: string }): boolean {
  * Builds the entry of `stsd` for a track.
  * @throws UnsupportedTrackError for a codec without a mapping, or without a decoder configuration
  */
-export function sampleEntry(track: MediaTrack): Buffer {
+export function sampleEntry(track: MediaTrack | SubtitleTrack): Buffer {
+  if (track.type === 'subtitle') return webVttEntry();
   return track.type === 'video' ? videoEntry(track) : audioEntry(track);
 }
 

@@ -4,7 +4,7 @@ import { BitstreamError } from '../../codecs/bits.ts';
 import { parseOpusConfig } from '../../codecs/opus.ts';
 import type { Packet } from '../../core/packet.ts';
 import type { AudioTrack, Track } from '../../core/track.ts';
-import { threeLetters } from './language.ts';
+import { threeLetters } from '../language.ts';
 import { nalForm } from './nal-form.ts';
 import { opusControlHeader } from './opus.ts';
 import { DESCRIPTOR, EXTENSION, FORMAT, STREAM_ID, STREAM_TYPE, type Descriptor } from './stream-types.ts';

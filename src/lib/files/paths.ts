@@ -124,11 +124,11 @@ export function withSuffix(path: string, suffix: number): string {
   const end = `_${suffix}${extension}`;
   const at = path.lastIndexOf('/') + 1;
   const stem = path.slice(at, path.length - extension.length);
-  return `${path.slice(0, at)}${cut(stem, MAX_PART_BYTES - Buffer.byteLength(end))}${end}`;
+  return `${path.slice(0, at)}${cutName(stem, MAX_PART_BYTES - Buffer.byteLength(end))}${end}`;
 }
 
 /** First characters of a text that fit into a number of bytes. */
-function cut(text: string, bytes: number): string {
+export function cutName(text: string, bytes: number): string {
   // as if the stream went on: leaves out an incomplete last character
   return new TextDecoder('utf-8', { ignoreBOM: true }).decode(Buffer.from(text).subarray(0, Math.max(0, bytes)), {
     stream: true,

@@ -2,7 +2,7 @@ import type { SubtitleTrack } from '../../core/track.ts';
 import { Segment, type Part } from '../segment.ts';
 import type { TrackPackager } from '../track-packager.ts';
 import { Window, type WindowLimits } from '../window.ts';
-import type { CueStore } from './cue-store.ts';
+import type { CueStore } from '../../core/cue-store.ts';
 import { webVtt } from './web-vtt.ts';
 
 /**

@@ -2,7 +2,7 @@ import type { Packet } from '../../core/packet.ts';
 import type { SubtitleTrack } from '../../core/track.ts';
 import type { TrackPackager } from '../track-packager.ts';
 import type { WindowLimits } from '../window.ts';
-import { CueStore } from './cue-store.ts';
+import { CueStore } from '../../core/cue-store.ts';
 import { SubtitlePackager } from './subtitle-packager.ts';
 
 /** Packagers of the subtitle tracks of one stream. They follow its first video, or else its first audio. */

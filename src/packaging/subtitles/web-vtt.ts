@@ -1,10 +1,4 @@
-import type { SubtitleCue } from '../../core/subtitle-cue.ts';
-
-/** A cue with its place on the media timeline, in milliseconds. */
-export interface PlacedCue extends SubtitleCue {
-  readonly start: number;
-  readonly end: number;
-}
+import type { PlacedCue } from '../../core/cue-store.ts';
 
 /** Time for which the map stays. */
 const MAP_MS = 3_600_000;
@@ -23,13 +17,23 @@ export function webVtt(begin: number, cues: readonly PlacedCue[], clockOffset = 
   const local = Math.max(0, Math.floor(begin / MAP_MS) * MAP_MS);
   const clock = (BigInt(local) * CLOCK_PER_MS + BigInt(clockOffset)) % CLOCK_RANGE;
   let text = `WEBVTT\nX-TIMESTAMP-MAP=LOCAL:${timestamp(local)},MPEGTS:${clock}\n`;
-  for (const { start, end, settings, text: payload } of cues)
-    text += `\n${timestamp(start)} --> ${timestamp(end)}${settings && ` ${settings}`}\n${payload}\n`;
+  for (const cue of cues) {
+    const { head, text: payload } = writtenCue(cue);
+    text += `\n${head}${payload}`;
+  }
   return Buffer.from(text);
 }
 
+/** Writes a cue (WebVTT, section 4.1). @returns its times, up to the end of the second one, and what follows, without a blank line */
+export function writtenCue({ start, end, settings, text }: PlacedCue): {
+  readonly head: string;
+  readonly text: string;
+} {
+  return { head: `${timestamp(start)} --> ${timestamp(end)}`, text: `${settings && ` ${settings}`}\n${text}\n` };
+}
+
 /** WebVTT timestamp, with as many digits of hours as it takes. @param milliseconds not negative */
-function timestamp(milliseconds: number): string {
+export function timestamp(milliseconds: number): string {
   const whole = Math.max(0, Math.round(milliseconds));
   const digits = (value: number, count = 2): string => String(value).padStart(count, '0');
   const seconds = Math.floor(whole / 1000);

@@ -9,7 +9,7 @@ import { JsonFolder } from '../../lib/files/json-folder.ts';
 import { expandPath } from '../macros.ts';
 import type { Upload } from '../finished/entry.ts';
 import type { Buckets } from './buckets.ts';
-import { announcement, Job } from './job.ts';
+import { announcement, Job, subtitlesPath } from './job.ts';
 import { Lane } from './lane.ts';
 import { objectUrl } from './object-url.ts';
 
@@ -76,9 +76,11 @@ export class Deliveries {
       finished: ____,
       folder: _____,
       tracks: ______,
+      labels: _______,
       ...rest
     } = finished;
-    const file = { ...rest, since: Date.now() };
+    const { subtitles, ...others } = rest;
+    const file = { ...others, since: Date.now(), ...(subtitles !== undefined && { subtitles: [...subtitles] }) };
     const id = idOf(temporary);
     if (delivery?.announced === true) await this.#keep(`${id}-finished`, { ...file, step: 'announce' });
     if (delivery?.uploaded === true) await this.#keep(`${id}${UPLOADED}`, { ...file, step: 'upload' });
@@ -190,9 +192,14 @@ export class Deliveries {
   async #upload(name: string, job: Job): Promise<Job | undefined> {
     const { webhook, upload } = this.#settings(job);
     if (upload === undefined) return await this.#drop(name, job, 'the application has no Upload any more');
-    const done = job.uploaded === undefined ? await this.#store(name, job, upload) : job;
+    const done =
+      job.uploaded === undefined ? await this.#store(name, await this.#storeSubtitles(name, job, upload), upload) : job;
     if (done === undefined) return await this.#drop(name, job, 'the file is gone');
     const isLocal = !upload.deleteLocal || !(await this.#delete(job.filePath, done.uploaded?.verified === true));
+    if (!isLocal) {
+      for (const { name: file, verified = false } of done.subtitles ?? [])
+        await this.#delete(subtitlesPath(done.filePath, file), verified);
+    }
     const { bucket = upload.bucket, key = '', etag = '' } = done.uploaded ?? {};
     const url = objectUrl({ ...upload, bucket }, key);
     await this.#tell(name, job, { state: 'uploaded', bucket, key, url, ...(etag !== '' && { etag }) }, isLocal);
@@ -225,6 +232,25 @@ export class Deliveries {
     await this.#jobs.put(name, done, true);
     this.#log.info({ event: 'record.uploaded', file, bucket, key, bytes: job.recordBytes }, 'the file is uploaded');
     return done;
+  }
+
+  /** Uploads the subtitles of a file. @returns the job with their keys: it is kept with each of them */
+  async #storeSubtitles(name: string, job: Job, settings: NonNullable<DeliverySettings['upload']>): Promise<Job> {
+    if (job.subtitles === undefined) return job;
+    let { subtitles } = job;
+    for (const [index, one] of job.subtitles.entries()) {
+      if (one.key !== undefined) continue;
+      const path = subtitlesPath(job.filePath, one.name);
+      const key = keyOf({ ...job, pathBelow: subtitlesPath(job.pathBelow, one.name) }, settings.prefix);
+      const task = { id: `${name}-${index}`, path, key, progress: undefined };
+      const result = await this.#options.buckets.upload(task, settings, this.#stop.signal, () => undefined);
+      // it is gone
+      if (result === undefined) continue;
+      const stored = { ...one, key: result.key, verified: result.verified };
+      subtitles = subtitles.with(index, stored);
+      await this.#jobs.put(name, { ...job, subtitles }, true);
+    }
+    return { ...job, subtitles };
   }
 
   /** @throws Error where there are none */

@@ -1,6 +1,7 @@
+import { dirname, join } from 'node:path';
 import Type, { type Static } from 'typebox';
 import { localTime } from '../../lib/local-time.ts';
-import { RECORDED } from '../journal.ts';
+import { NamedSubtitles, RECORDED } from '../journal.ts';
 import { Progress } from './upload.ts';
 
 const Uploaded = Type.Object({
@@ -11,6 +12,14 @@ const Uploaded = Type.Object({
   verified: Type.Boolean(),
 });
 
+/** Subtitles of a file, and where they were uploaded to. */
+const DeliveredSubtitles = Type.Object({
+  ...NamedSubtitles.properties,
+  key: Type.Optional(Type.String()),
+  verified: Type.Optional(Type.Boolean()),
+});
+export type DeliveredSubtitles = Static<typeof DeliveredSubtitles>;
+
 /** A finished file and the next step of its delivery. */
 export const Job = Type.Object({
   step: Type.Union([Type.Literal('announce'), Type.Literal('upload')]),
@@ -20,6 +29,8 @@ export const Job = Type.Object({
   filePath: Type.String(),
   /** Path below the root of recordings, used for the key of an upload. */
   pathBelow: Type.String(),
+  /** WebVTT files beside it. */
+  subtitles: Type.Optional(Type.Array(DeliveredSubtitles)),
   ...RECORDED,
   recordBytes: Type.Number(),
   /** Duration in milliseconds. */
@@ -39,7 +50,7 @@ export type Job = Static<typeof Job>;
  * @param node node that has the file
  */
 export function announcement(id: string, job: Job, node: string) {
-  const { metadata, uploaded } = job;
+  const { metadata, uploaded, subtitles } = job;
   return {
     id,
     event: uploaded === undefined ? 'finished' : 'uploaded',
@@ -59,9 +70,24 @@ export function announcement(id: string, job: Job, node: string) {
       ...(metadata !== undefined && { metadata }),
       transactionId: job.transactionId,
     },
+    ...(subtitles !== undefined && { subtitles: subtitles.map((one) => announcedSubtitles(job, one)) }),
     createdTime: localTime(job.createdTime),
     startTime: localTime(job.startTime),
     finishTime: localTime(job.finishTime),
     ...(uploaded !== undefined && { upload: { bucket: uploaded.bucket, key: uploaded.key, etag: uploaded.etag } }),
   };
+}
+
+function announcedSubtitles({ filePath }: Job, { label, language, name, key }: DeliveredSubtitles) {
+  return {
+    label,
+    ...(language !== undefined && { language }),
+    file: subtitlesPath(filePath, name),
+    ...(key !== undefined && { key }),
+  };
+}
+
+/** Path of the subtitles of a file. @param filePath that of the file, absolute or below the root */
+export function subtitlesPath(filePath: string, name: string): string {
+  return join(dirname(filePath), name);
 }

@@ -97,6 +97,7 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
   '.mp4': 'video/mp4',
   '.webm': 'video/webm',
   '.ts': 'video/mp2t',
+  '.vtt': 'text/vtt',
 };
 
 /**

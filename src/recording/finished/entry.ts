@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { basename } from 'node:path';
 import Type, { type Static } from 'typebox';
 import type { MediaTrack, Track } from '../../core/track.ts';
-import { IndexedTrack, RECORDED } from '../journal.ts';
+import { IndexedTrack, NamedSubtitles, RECORDED } from '../journal.ts';
 
 export const Upload = Type.Object({
   state: Type.Enum(['waiting', 'uploaded', 'failed']),
@@ -33,6 +33,8 @@ export const Entry = Type.Object({
   filePath: Type.String(),
   container: Type.String(),
   tracks: Type.Optional(Type.Array(IndexedTrack)),
+  /** WebVTT files beside it. */
+  subtitles: Type.Optional(Type.Array(NamedSubtitles)),
   /** Identifies the file under its name, with its size. */
   inode: Type.Number(),
   /** Bytes. */

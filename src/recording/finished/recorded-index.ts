@@ -104,7 +104,7 @@ export class RecordedIndex {
   async add(file: FinishedFile): Promise<void> {
     const found = await lstat(file.filePath).catch(unless('ENOENT'));
     if (found === undefined) return;
-    const { root, filePath, pathBelow: path, tracks, delivery, recordTime, finishTime } = file;
+    const { root, filePath, pathBelow: path, tracks, subtitles, delivery, recordTime, finishTime } = file;
     const { transactionId, id, metadata, vhost, app, stream, source, sequence, createdTime, startTime } = file;
     const entry: Entry = {
       ...{ transactionId, id, vhost, app, stream, source, sequence, createdTime, startTime, finishTime, recordTime },
@@ -113,6 +113,7 @@ export class RecordedIndex {
       infoPath: partsOf(file, valuesOf(file, finishTime)).info.join('/'),
       container: containerOf(filePath).name,
       ...(tracks !== undefined && { tracks }),
+      ...(subtitles !== undefined && { subtitles: [...subtitles] }),
       inode: found.ino,
       size: found.size,
       isLocal: true,

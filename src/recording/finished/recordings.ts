@@ -1,4 +1,5 @@
 import { lstat, stat, unlink } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { KilnError, kilnError } from '../../errors.ts';
 import { BoundedMap } from '../../lib/bounded-map.ts';
 import { KeyedMutex } from '../../lib/files/keyed-mutex.ts';
@@ -164,7 +165,8 @@ export class Recordings {
   }
 }
 
-async function removeFiles({ root, path, infoPath, filePath, inode, size }: Entry, id: string): Promise<void> {
+async function removeFiles(entry: Entry, id: string): Promise<void> {
+  const { root, path, infoPath, filePath, inode, size, subtitles = [] } = entry;
   const refuse = (reason: string) => kilnError('recordingChanged', id, reason);
   if ((await stat(root).catch(unless('ENOENT'))) === undefined)
     throw refuse(`${root} is not there: its disk may not be mounted`);
@@ -181,6 +183,11 @@ async function removeFiles({ root, path, infoPath, filePath, inode, size }: Entr
   if (found !== undefined && found.size !== size)
     throw refuse(`its size has changed from ${size} to ${found.size} bytes: ${place}`);
   if (foundInfo?.isFile() === false) throw refuse(`its info file is no regular file: ${info}`);
+  for (const one of subtitles) {
+    const file = join(dirname(place), one.name);
+    // another file that has got the name stays
+    if ((await lstat(file).catch(unless('ENOENT')))?.ino === one.inode) await unlink(file);
+  }
   if (found !== undefined) await unlink(place);
   if (foundInfo !== undefined) await removeInfo(info, filePath);
 }

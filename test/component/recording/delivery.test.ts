@@ -1,7 +1,7 @@
 import { createHash, createHmac, randomBytes } from 'node:crypto';
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import { Buckets } from '../../../src/recording/delivery/buckets.ts';
@@ -49,9 +49,17 @@ function openNode(t: ExecutionContext, settings: () => DeliverySettings | undefi
     },
     /** Names of what is not delivered yet. */
     waiting: () => (existsSync(jobs) ? readdirSync(jobs).filter((name) => name.endsWith('.json')) : []),
-    finish: async (name: string, data: Buffer, delivery = { announced: true, uploaded: true }, id = name) => {
+    finish: async (
+      name: string,
+      data: Buffer,
+      delivery = { announced: true, uploaded: true },
+      id = name,
+      more: Partial<FinishedFile> = {},
+    ) => {
       const filePath = join(folder, name);
       writeFileSync(filePath, data);
+      // the last ones are gone
+      for (const { name: file } of more.subtitles?.slice(0, 1) ?? []) writeFileSync(join(folder, file), 'WEBVTT');
       const file: FinishedFile = {
         ...{
           temporary: join(folder, `tmp_${id}`),
@@ -63,6 +71,7 @@ function openNode(t: ExecutionContext, settings: () => DeliverySettings | undefi
         },
         ...{ transactionId: 'T', id: 'task', metadata: 'm', vhost: 'v', app: 'a', stream: 's', source: 'in' },
         ...{ recordBytes: data.length, recordTime: 1500, sequence: 4, lastSequence: true, delivery, ...TIMES },
+        ...more,
       };
       await deliveries.deliver(file);
       return filePath;
@@ -110,6 +119,29 @@ test('a finished file is announced, uploaded, deleted and announced again', asyn
     t.is(headers['x-ome-signature'], createHmac('sha1', 'hook secret').update(body).digest('base64url'));
   }
   t.notRegex(node.log(), /secret/);
+});
+
+test('subtitles of a file are uploaded, announced and deleted with it', async (t) => {
+  const s3 = await openS3(t);
+  const hook = await controlServer(t, json({}, 204));
+  const settings = {
+    webhook: { controlServerUrl: hook.url, secretKey: 'hook secret', timeout: 3000 },
+    upload: upload(s3, { prefix: 'rec/', deleteLocal: true }),
+  };
+  const node = openNode(t, () => settings);
+  node.start();
+  const subtitles = ['a.English.en.vtt', 'a.French.vtt'].map((name, index) => ({ label: name, name, inode: index }));
+  const path = await node.finish('a.mp4', Buffer.from('media'), undefined, undefined, { subtitles });
+  const [english, french] = subtitles.map(({ name }) => join(dirname(path), name));
+  await until('all is delivered', () => node.waiting().length === 0);
+  t.deepEqual((await s3.keys()).sort(), ['rec/a.English.en.vtt', 'rec/a.mp4']);
+  t.is((await s3.get('rec/a.English.en.vtt')).toString(), 'WEBVTT');
+  t.false([english, path].some((one) => existsSync(String(one))));
+  const uploaded = hook.questions.map(bodyOf).find(({ event }) => event === 'uploaded');
+  t.deepEqual(uploaded.subtitles, [
+    { label: 'a.English.en.vtt', file: english, key: 'rec/a.English.en.vtt' },
+    { label: 'a.French.vtt', file: french },
+  ]);
 });
 
 test('an upload goes on where it was when the node stopped, and the log says why it did not go on', async (t) => {

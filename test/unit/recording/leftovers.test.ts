@@ -100,6 +100,56 @@ for (const [name, crash] of CRASHES) {
   }
 }
 
+for (const crash of ['before', 'with both names', 'after'] as const) {
+  test(`subtitles of a file that was finished are named beside it after a crash: ${crash}`, async (t) => {
+    const { entry, finished, journal, start, delivered, files, root } = scene(t);
+    mkdirSync(join(root, 'x'));
+    const subtitles = [0, 1].map((index) => {
+      const path = `${entry.temporary}.${index}.vtt`;
+      writeFileSync(path, 'WEBVTT');
+      return { index, inode: statSync(path).ino };
+    });
+    const labels = [{ label: 'English', language: 'en' }, { label: 'French' }];
+    await journal.put({ ...entry, labels, finished: { ...finished, subtitles } });
+    const name = join(root, 'x/3_2026.English.en.vtt');
+    if (crash === 'with both names') linkSync(`${entry.temporary}.0.vtt`, name);
+    if (crash === 'after') renameSync(`${entry.temporary}.0.vtt`, name);
+    renameSync(entry.temporary, join(root, 'x/3_2026.ts'));
+    await start();
+    const names = ['3_2026.English.en.vtt', '3_2026.French.vtt'];
+    t.deepEqual(files(), ['i.xml', 'x', ...names.map((one) => `x/${one}`), 'x/3_2026.ts'].sort());
+    t.deepEqual(
+      delivered[0]?.subtitles?.map(({ name: one }) => one),
+      names,
+    );
+  });
+}
+
+test('subtitles of a file that was still written to are finished with it, and dropped with one without media', async (t) => {
+  const { entry, journal, start, delivered, files, root } = scene(t);
+  const cue = '00:00:00.000 --> 00:00:01.000\nx\n\n';
+  const write = () => {
+    writeFileSync(`${entry.temporary}.0.vtt`, `WEBVTT\n\n${cue}00:00:02`);
+    writeFileSync(`${entry.temporary}.1.vtt`, 'WEBVTT\n\n00');
+  };
+  const labels = [{ label: 'English' }, { label: 'French' }];
+  write();
+  await journal.put({ ...entry, labels });
+  await start();
+  const [file] = delivered;
+  const path = join(root, 'x', file?.subtitles?.[0]?.name ?? '');
+  t.is(readFileSync(path, 'utf8'), `WEBVTT\n\n${cue}`);
+  t.is(file?.subtitles?.length, 1);
+  const before = files();
+  for (const media of ['', undefined]) {
+    write();
+    if (media !== undefined) writeFileSync(entry.temporary, media);
+    await journal.put({ ...entry, labels });
+    await start();
+    t.deepEqual(files(), before);
+  }
+});
+
 test('a recording that cannot be handed over is handed over by the next start, once in the info file', async (t) => {
   const { entry, journal, start, delivered, refuse, log, infos } = scene(t);
   await journal.put(entry);

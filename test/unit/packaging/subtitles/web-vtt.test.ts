@@ -1,6 +1,6 @@
 import test from 'ava';
 import { writeCue } from '../../../../src/core/subtitle-cue.ts';
-import { CueStore } from '../../../../src/packaging/subtitles/cue-store.ts';
+import { CueStore } from '../../../../src/core/cue-store.ts';
 import { webVtt } from '../../../../src/packaging/subtitles/web-vtt.ts';
 import { subtitleTrack } from '../../../support/media/packets.ts';
 

@@ -5,6 +5,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
   symlinkSync,
   unlinkSync,
   writeFileSync,
@@ -42,6 +43,29 @@ test('a recording goes with its file and its entries', async (t) => {
   t.true(await recordings.remove(APP, ids[1]));
   t.false(existsSync(info));
   t.deepEqual((await recordings.page(APP, { limit: 1 })).recorded, []);
+});
+
+test('subtitles go with their recording, and a file that has got their name stays', async (t) => {
+  const { recordings, finish, root } = await open(t);
+  const names = ['2.English.en.vtt', '2.French.vtt', '2.German.vtt'];
+  const subtitles = names.map((name) => {
+    const path = join(root, 'live', name);
+    writeFileSync(path, 'WEBVTT');
+    return { label: name, name, inode: statSync(path).ino };
+  });
+  const place = { pathBelow: 'live/2.ts', filePath: join(root, 'live/2.ts') };
+  const id = await finish(NOON + 2, { ...place, subtitles });
+  // a text was edited, one was replaced, and one is gone
+  const [edited = '', replaced = '', gone = ''] = names.map((name) => join(root, 'live', name));
+  appendFileSync(edited, 'more');
+  writeFileSync(`${replaced}.new`, 'other');
+  renameSync(`${replaced}.new`, replaced);
+  unlinkSync(gone);
+  t.true(await recordings.remove(APP, id));
+  t.deepEqual(
+    [edited, replaced, place.filePath].map((path) => existsSync(path)),
+    [false, true, false],
+  );
 });
 
 test('what is derived from a recording goes with its file', async (t) => {
