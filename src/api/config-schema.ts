@@ -6,7 +6,7 @@ import { describe } from '../config/descriptions.ts';
 import { elementName } from '../config/names.ts';
 import { isListSchema, isObjectSchema, type Described } from '../config/resolve.ts';
 import { StandbySpec } from '../channels/standby/kind.ts';
-import { DumpChoice, DumpCreation, HlsConclusion } from './requests/hls-request.ts';
+import { DumpChoice, DumpCreation, HlsConclusion, KeyRotation } from './requests/hls-request.ts';
 import { StreamEvent } from './requests/event-request.ts';
 import { StreamSubtitles } from './requests/subtitles-request.ts';
 import { PullCreation } from './requests/pull-request.ts';
@@ -29,6 +29,7 @@ export type SchemaName =
   | 'DumpChoice'
   | 'DumpCreation'
   | 'HlsConclusion'
+  | 'KeyRotation'
   | 'MultiplexChannelCreation'
   | 'OutputProfile'
   | 'OutputProfileChange'
@@ -76,6 +77,7 @@ export function configSchemas(): Readonly<Record<SchemaName, object>> {
     DumpChoice,
     DumpCreation,
     HlsConclusion,
+    KeyRotation,
     MultiplexChannelCreation,
     OutputProfile: { ...aboutProfile, properties: profile },
     OutputProfileChange: {

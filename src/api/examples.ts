@@ -39,6 +39,7 @@ export const EXAMPLES: Readonly<Record<SchemaName, object>> = {
   DumpChoice: { outputStreamName: 'mystream', id: 'first' },
   DumpCreation: { outputStreamName: 'mystream', id: 'first', outputPath: '/srv/vod/${StreamName}_${ISO8601}' },
   HlsConclusion: { urgent: true },
+  KeyRotation: {},
   MultiplexChannelCreation: {
     outputStream: { name: 'both' },
     sourceStreams: [

@@ -365,6 +365,8 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'LLHLS/DRM': 'Encrypts LL-HLS for key systems such as Widevine, PlayReady and FairPlay (docs/drm.md).',
   'DRM/Enable': 'Turns it on.',
   'DRM/InfoFile': 'XML file with the keys, relative to Server.xml. Streams whose key it cannot give are not published.',
+  'DRM/KeyRotationPeriod':
+    'Seconds after which a stream is encrypted with the next key of its entry; 0: on request only (`:rotateKey`).',
   'DRM/RefuseClear':
     'Refuses viewers of the other publishers of the application, and streams that no entry of the file matches.',
   'FILE/RootPath': 'Folder that recordings stay in.',

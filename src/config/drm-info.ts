@@ -5,8 +5,8 @@ import type { ServerConfig } from './model.ts';
 import type { Problem } from './resolve.ts';
 import { readXml, type XmlElement } from './xml.ts';
 
-/** Entry of a DRM info file (OvenMediaEngine manual, "Low-Latency HLS", "DRM"). Its key is never logged or shown. */
-export interface DrmEntry {
+/** Key of a DRM info file, and how it is used (OvenMediaEngine manual, "Low-Latency HLS", "DRM"). `key` is never logged or shown. */
+export interface DrmKey {
   readonly scheme: 'cbcs' | 'cenc';
   /** 16 bytes each. */
   readonly keyId: Buffer;
@@ -26,14 +26,21 @@ export interface DrmNames {
   readonly stream: string;
 }
 
+/** Keys of an entry, in the order of their use: one at least. They differ in `keyId`, and have the same key systems. */
+export type DrmKeys = readonly [DrmKey, ...DrmKey[]];
+
 /** Entries of a file, in order. */
-export type DrmInfo = readonly { readonly entry: DrmEntry; readonly matches: (names: DrmNames) => boolean }[];
+export type DrmInfo = readonly { readonly keys: DrmKeys; readonly matches: (names: DrmNames) => boolean }[];
 
 const NAMES = ['Name', 'VirtualHostName', 'ApplicationName', 'StreamName'];
-const KEYS = ['CencProtectScheme', 'KeyId', 'Key', 'Iv'];
-const OTHERS = ['Pssh', 'FairPlayKeyUrl', 'Keyformat'];
+/** Elements of a key: of the first one in `DRM` itself, of others in `NextKey`. */
+const KEY = ['KeyId', 'Key', 'Iv', 'Pssh', 'FairPlayKeyUrl'];
+const ENTRY = [...NAMES, 'CencProtectScheme', 'Keyformat', ...KEY, 'NextKey'];
+const REPEATED = ['Pssh', 'NextKey'];
 const FORMER = ['DRMProvider', 'DRMSystem', 'KMSUrl', 'KMSToken', 'ContentId'];
 const ID_BYTES = 16;
+/** Offset of the system id in `pssh` (ISO/IEC 23001-7, 8.1.1). */
+const SYSTEM_AT = 12;
 const FAIRPLAY_FORMATS = ['', 'com.apple.streamingkeydelivery'];
 
 /**
@@ -53,9 +60,15 @@ export function readDrmInfo(file: string): DrmInfo {
   return info;
 }
 
-/** Finds the entry of a stream: the first one that matches; undefined for none. */
-export function drmOf(info: DrmInfo, names: DrmNames): DrmEntry | undefined {
-  return info.find(({ matches }) => matches(names))?.entry;
+/** Finds the keys of a stream: those of the first entry that matches; undefined for none. */
+export function drmOf(info: DrmInfo, names: DrmNames): DrmKeys | undefined {
+  return info.find(({ matches }) => matches(names))?.keys;
+}
+
+/** Key systems that can use a key: two keys with the same text have the same ones. */
+export function systemsOf({ pssh, keyUrl, keyformat }: DrmKey): string {
+  const systems = pssh.map((box) => box.toString('hex', SYSTEM_AT, SYSTEM_AT + ID_BYTES)).sort();
+  return [...systems, ...(keyUrl === undefined ? [] : [keyformat])].join();
 }
 
 /** Problems of the DRM info files that a configuration names. @param folder of Server.xml */
@@ -80,46 +93,64 @@ type Fail = (element: XmlElement, message: string) => void;
 
 function readEntry(element: XmlElement, fail: Fail): DrmInfo[number] {
   if (element.name !== 'DRM') fail(element, `${element.name} is no element of DRMInfo`);
+  checkNames(element, ENTRY, fail);
+  const scheme = textOf(element, 'CencProtectScheme');
+  if (scheme !== 'cbcs' && scheme !== 'cenc') fail(element, 'CencProtectScheme must be cbcs or cenc');
+  const format = textOf(element, 'Keyformat');
+  const keyformat = format === 'identity' ? 'identity' : 'fairplay';
+  if (keyformat === 'fairplay' && !FAIRPLAY_FORMATS.includes(format))
+    fail(element, 'Keyformat must be identity, or absent');
+  const common = { keyformat, scheme: scheme === 'cenc' ? 'cenc' : 'cbcs' } as const;
+  const keys: [DrmKey, ...DrmKey[]] = [readKey(element, common, fail)];
+  for (const child of element.children) {
+    if (child.name !== 'NextKey') continue;
+    checkNames(child, KEY, fail);
+    const key = readKey(child, common, fail);
+    if (keys.some(({ keyId }) => keyId.equals(key.keyId))) fail(child, 'KeyId is that of another key of the entry');
+    if (systemsOf(key) !== systemsOf(keys[0]))
+      fail(child, 'all keys of an entry need Pssh and FairPlayKeyUrl of the same key systems');
+    if (key.keyUrl !== undefined && keys.some(({ keyUrl }) => keyUrl === key.keyUrl))
+      fail(child, 'FairPlayKeyUrl is that of another key of the entry');
+    keys.push(key);
+  }
+  const patterns = NAMES.slice(1).map((name) => wildcard(textOf(element, name) || '*'));
+  return {
+    keys,
+    matches: ({ vhost, app, stream }) =>
+      [vhost, app, stream].every((name, index) => (patterns[index] as RegExp).test(name)),
+  };
+}
+
+function checkNames(element: XmlElement, names: readonly string[], fail: Fail): void {
   for (const child of element.children) {
     const { name } = child;
     if (FORMER.includes(name))
       fail(child, `${name} is not supported: write KeyId, Key, Iv and Pssh of the key server's answer`);
-    else if (![...NAMES, ...KEYS, ...OTHERS].includes(name)) fail(child, `${name} is no element of DRM`);
-    else if (name !== 'Pssh' && element.children.find((other) => other.name === name) !== child)
+    else if (!names.includes(name)) fail(child, `${name} is no element of ${element.name}`);
+    else if (!REPEATED.includes(name) && element.children.find((other) => other.name === name) !== child)
       fail(child, `${name} is there twice`);
   }
-  const text = (name: string): string => element.children.find((child) => child.name === name)?.text ?? '';
+}
+
+function readKey(element: XmlElement, common: Pick<DrmKey, 'scheme' | 'keyformat'>, fail: Fail): DrmKey {
   const bytes = (name: string): Buffer => {
-    const value = Buffer.from(text(name), 'hex');
-    if (!/^[0-9a-f]{32}$/i.test(text(name)))
+    const text = textOf(element, name);
+    if (!/^[0-9a-f]{32}$/i.test(text))
       fail(element, `${name} must be ${ID_BYTES} bytes as ${2 * ID_BYTES} hexadecimal digits`);
-    return value;
+    return Buffer.from(text, 'hex');
   };
-  const scheme = text('CencProtectScheme');
-  if (scheme !== 'cbcs' && scheme !== 'cenc') fail(element, 'CencProtectScheme must be cbcs or cenc');
   const pssh = element.children.filter(({ name }) => name === 'Pssh').map((child) => readPssh(child, fail));
-  const keyUrl = text('FairPlayKeyUrl') || undefined;
+  const keyUrl = textOf(element, 'FairPlayKeyUrl') || undefined;
   if (keyUrl !== undefined && !/^[a-z][a-z0-9+.-]*:[^\s"]+$/i.test(keyUrl)) fail(element, 'FairPlayKeyUrl is no URL');
-  const format = text('Keyformat');
-  const keyformat = format === 'identity' ? 'identity' : 'fairplay';
-  if (keyformat === 'fairplay' && !FAIRPLAY_FORMATS.includes(format))
-    fail(element, 'Keyformat must be identity, or absent');
   if (keyUrl === undefined && pssh.length === 0)
     fail(element, 'needs Pssh or FairPlayKeyUrl: players would not find the key');
-  if (keyUrl !== undefined && keyformat === 'fairplay' && scheme === 'cenc')
+  if (keyUrl !== undefined && common.keyformat === 'fairplay' && common.scheme === 'cenc')
     fail(element, 'FairPlay needs cbcs: FairPlayKeyUrl cannot be used with cenc');
-  const patterns = NAMES.slice(1).map((name) => wildcard(text(name) || '*'));
-  return {
-    entry: {
-      ...{ pssh, keyUrl, keyformat },
-      scheme: scheme === 'cenc' ? 'cenc' : 'cbcs',
-      keyId: bytes('KeyId'),
-      key: bytes('Key'),
-      iv: bytes('Iv'),
-    },
-    matches: ({ vhost, app, stream }) =>
-      [vhost, app, stream].every((name, index) => (patterns[index] as RegExp).test(name)),
-  };
+  return { ...common, pssh, keyUrl, keyId: bytes('KeyId'), key: bytes('Key'), iv: bytes('Iv') };
+}
+
+function textOf(element: XmlElement, name: string): string {
+  return element.children.find((child) => child.name === name)?.text ?? '';
 }
 
 /** Reads a whole `pssh` box (ISO/IEC 23001-7, 8.1). */

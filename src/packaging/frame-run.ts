@@ -66,7 +66,7 @@ export const RUNS: PartForm<FrameRun> = {
     }
     return { version, track, codec: codecOf(track), data: Buffer.alloc(0) };
   },
-  part: (_track, _sequence, start, samples, events) => ({
+  part: (_track, _init, _sequence, start, samples, events) => ({
     data: new FrameRun(start, samples, events),
     bytes: [...samples, ...events].reduce((sum, { data }) => sum + data.length, 0),
   }),

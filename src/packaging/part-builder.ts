@@ -3,6 +3,7 @@ import type { Packet } from '../core/packet.ts';
 import type { MediaTrack } from '../core/track.ts';
 import type { TimedEvent } from './part-events.ts';
 import type { PartForm } from './part-form.ts';
+import type { Init } from './segment.ts';
 
 interface Frame {
   readonly packet: Packet;
@@ -112,8 +113,9 @@ export class PartBuilder<Data> {
    * Makes the part and starts the next.
    * @param end ticks where its last frame ends
    * @param events that go out with it
+   * @param init of its segment
    */
-  build(end: number, events: readonly TimedEvent[]): BuiltPart<Data> {
+  build(end: number, events: readonly TimedEvent[], init: Init): BuiltPart<Data> {
     const frames = this.#frames;
     const first = frames[0] as Frame;
     const samples: Sample[] = [];
@@ -129,7 +131,8 @@ export class PartBuilder<Data> {
       });
       decode = next;
     }
-    const part = this.#form.part(first.packet.track as MediaTrack, ++this.#sequence, this.#start, samples, events);
+    const track = first.packet.track as MediaTrack;
+    const part = this.#form.part(track, init, ++this.#sequence, this.#start, samples, events);
     this.#cursor = decode;
     this.#frames = [];
     this.#bytes = 0;

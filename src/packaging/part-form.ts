@@ -12,16 +12,23 @@ export interface PartForm<Data> {
   readonly early: boolean;
   /** Seconds: a segment starting at or after this time begins a new timeline, after a discontinuity. */
   readonly range: number;
-  /** @throws UnsupportedTrackError, BitstreamError when the track's configuration cannot be used */
-  describe(track: MediaTrack, version: number): Init;
+  /**
+   * @param msn of the first segment that it is for; absent: the next one
+   * @throws UnsupportedTrackError, BitstreamError when the track's configuration cannot be used
+   */
+  describe(track: MediaTrack, version: number, msn?: number): Init;
+  /** Whether a segment needs another initialization than those before it, though its track is the same. Absent: never. */
+  isOver?(init: Init, msn: number): boolean;
   /**
    * @param track of the samples
+   * @param init of the segment
    * @param sequence number of the part in its track, from 1
    * @param start decode time of the first sample in ticks, not negative
    * @param events on the timeline of the samples
    */
   part(
     track: MediaTrack,
+    init: Init,
     sequence: number,
     start: number,
     samples: readonly Sample[],
@@ -38,7 +45,7 @@ export const FRAGMENTS: PartForm<Buffer> = {
     if (!isPackable(track)) throw new UnsupportedTrackError(`${track.codec} cannot be carried in HLS`);
     return describe(track, version);
   },
-  part: ({ type }, sequence, start, samples, events) => {
+  part: ({ type }, _init, sequence, start, samples, events) => {
     const data = fragment(type, sequence, start, samples, events.map(emsgOf));
     return { data, bytes: data.length };
   },

@@ -109,6 +109,7 @@ export class SegmentWriter<Data> {
   start(cut: Cut): void {
     const again = this.begun;
     this.#cut = cut;
+    this.#format.begin(cut.msn);
     this.#window.start(this.#segment(cut, again), again ? undefined : cut.discontinuities);
   }
 
@@ -218,7 +219,7 @@ export class SegmentWriter<Data> {
       open.duration = Math.max(this.#format.frameSeconds, seconds);
     }
     if (!first) this.#window.complete();
-    this.#format.begin();
+    this.#format.begin(cut.msn);
     if (breaks || cut.discontinuity) this.#builder.breakTimeline();
     if (cut.jump) this.#events.release();
     this.#cut = cut;
@@ -234,12 +235,13 @@ export class SegmentWriter<Data> {
     const builder = this.#builder;
     if (builder.empty) return;
     const exactEnd = this.#fit.endOf(builder, end);
-    const built = builder.build(exactEnd, this.#events.empty ? NO_EVENTS : this.#eventsUntil(exactEnd));
+    const { msn, init, parts } = this.#window.open as Segment<Data>;
+    const built = builder.build(exactEnd, this.#events.empty ? NO_EVENTS : this.#eventsUntil(exactEnd), init);
     const duration = built.duration / this.#format.den;
     this.#fit.note(duration);
-    const index = this.#window.open?.parts.length ?? 0;
+    const index = parts.length;
     const { independent, data, bytes } = built;
-    this.#window.add({ index, duration, independent, data, bytes }, ending);
+    this.#window.add({ index, duration, independent, data, bytes }, ending, this.#format.renews(msn + 1));
   }
 
   #eventsUntil(end: number): TimedEvent[] {

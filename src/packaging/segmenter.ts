@@ -138,6 +138,12 @@ export class Segmenter<Data = Buffer> {
     return { msn: this.#msn, discontinuities: this.#discontinuities, inits: this.#packagers.inits };
   }
 
+  /** Media sequence number of the first segment of which no playlist has named a part. */
+  get unannounced(): number {
+    const named = [...this.packagers.values()].map(({ window }) => window.next?.msn ?? this.#msn);
+    return Math.max(this.#msn, ...named) + 1;
+  }
+
   /** Whether the segments have ended for good. */
   get concluded(): boolean {
     return this.#phase.kind === 'concluded';

@@ -5,7 +5,7 @@ import type { Init } from './segment.ts';
 
 /** Current configuration of a track, with the initialization of its segments. */
 export class TrackFormat {
-  readonly #form: Pick<PartForm<unknown>, 'describe'>;
+  readonly #form: Pick<PartForm<unknown>, 'describe' | 'isOver'>;
   #track: MediaTrack;
   #init: Init;
   /** Initialization from the next segment on; decoders need no reset for it. */
@@ -16,7 +16,7 @@ export class TrackFormat {
    * @param version of the initialization, unused so far for this track id
    * @throws UnsupportedTrackError, BitstreamError when the track's configuration cannot be used
    */
-  constructor(track: MediaTrack, form: Pick<PartForm<unknown>, 'describe'>, version: number) {
+  constructor(track: MediaTrack, form: Pick<PartForm<unknown>, 'describe' | 'isOver'>, version: number) {
     this.#form = form;
     this.#track = track;
     this.#init = form.describe(track, version);
@@ -71,9 +71,19 @@ export class TrackFormat {
     this.#track = track;
   }
 
-  /** Begins a segment. */
-  begin(): void {
+  /** Whether a segment needs another initialization than the present one. */
+  renews(msn: number): boolean {
+    return this.#nextInit !== undefined || this.#isOver(msn);
+  }
+
+  /** Begins a segment. @param msn its number */
+  begin(msn: number): void {
     this.#init = this.#nextInit ?? this.#init;
     this.#nextInit = undefined;
+    if (this.#isOver(msn)) this.#init = this.#form.describe(this.#track, this.#init.version + 1, msn);
+  }
+
+  #isOver(msn: number): boolean {
+    return this.#form.isOver?.(this.#init, msn) === true;
   }
 }

@@ -30,6 +30,7 @@ export class Window<Data = Buffer> extends EventEmitter<WindowEvents<Data>> {
   readonly #complete: Segment<Data>[] = [];
   #open: Segment<Data> | undefined;
   #ending = false;
+  #renews = false;
   #bytes = 0;
   #listedFrom = 0;
   /** Number of listed gaps before the first segment with media. */
@@ -85,9 +86,13 @@ export class Window<Data = Buffer> extends EventEmitter<WindowEvents<Data>> {
     return complete === undefined ? undefined : { msn: complete.msn, part: Math.max(0, complete.parts.length - 1) };
   }
 
-  /** Expected position of the next part; undefined before the first segment. */
+  /**
+   * Expected position of the next part; undefined before the first segment, and where that part needs another initialization: players
+   * that request it early would take the present one for it (Shaka Player 5.2).
+   */
   get next(): { readonly msn: number; readonly part: number } | undefined {
     const open = this.#open;
+    if (this.#renews) return undefined;
     if (open !== undefined)
       return this.#ending ? { msn: open.msn + 1, part: 0 } : { msn: open.msn, part: open.parts.length };
     const complete = this.#complete.at(-1);
@@ -104,14 +109,19 @@ export class Window<Data = Buffer> extends EventEmitter<WindowEvents<Data>> {
     if (discontinuities !== undefined) this.#discontinuities = discontinuities;
     this.#open = segment;
     this.#ending = false;
+    this.#renews = false;
     if (this.#complete.at(-1)?.init !== segment.init) this.emit('init', segment.init);
   }
 
-  /** @param ending whether the part is probably the last of the segment */
-  add(part: Part<Data>, ending = false): void {
+  /**
+   * @param ending whether the part is probably the last of the segment
+   * @param renews whether the next segment has another initialization
+   */
+  add(part: Part<Data>, ending = false, renews = false): void {
     const segment = this.#open as Segment<Data>;
     segment.add(part);
     this.#ending = ending;
+    this.#renews = ending && renews;
     this.#bytes += part.bytes;
     this.emit('part', segment, part);
   }
@@ -122,6 +132,7 @@ export class Window<Data = Buffer> extends EventEmitter<WindowEvents<Data>> {
     if (segment === undefined) return;
     segment.complete = true;
     this.#open = undefined;
+    this.#renews = false;
     this.#complete.push(segment);
     while (this.#isTooLong) this.#unlist();
     while (this.#listedFrom > GRACE_SEGMENTS || (this.#bytes > this.#maxBytes && this.#complete.length > 1)) {

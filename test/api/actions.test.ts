@@ -41,6 +41,7 @@ test('an action is asked for by POST, a list also by GET: other methods are not 
       '/v1/vhosts/second/apps/app/streams/s:startHlsDump',
       '/v1/vhosts/second/apps/app/streams/s:stopHlsDump',
       '/v1/vhosts/second/apps/app/streams/s:hlsDumps',
+      '/v1/vhosts/second/apps/app/streams/s:rotateKey',
       '/v1/vhosts/second/apps/app/streams/s:concludeHlsLive',
       '/v1/vhosts/second/apps/app/streams/s:sendEvent',
       '/v1/vhosts/second/apps/app/streams/s:sendEvents',

@@ -23,6 +23,7 @@ const LABELS: Readonly<Record<string, readonly string[]>> = {
   kiln_application_: APPLICATION,
   kiln_refusals_total: ['direction', 'protocol', 'reason'],
   kiln_playlist_: ['protocol'],
+  kiln_drm_: ['protocol'],
   kiln_rewind_: ['protocol'],
   kiln_playlist_requests_total: ['protocol', 'kind', 'status'],
   kiln_encoder_: STREAM,

@@ -17,6 +17,7 @@ export const DumpCreation = Type.Object({
   userData: Type.Optional(Type.String({ description: 'is written to the info file' })),
 });
 export const DumpChoice = Type.Object({ outputStreamName: Type.String(), id: Type.Optional(Type.String()) });
+export const KeyRotation = Type.Object({});
 export const HlsConclusion = Type.Object({
   urgent: Type.Optional(Type.Boolean({ description: 'now, not at the end of the segments that are being made' })),
 });

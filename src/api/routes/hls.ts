@@ -3,9 +3,10 @@ import Type, { type Static } from 'typebox';
 import type { Registry } from '../../core/registry.ts';
 import { kilnError } from '../../errors.ts';
 import type { DumpState, StreamDumps } from '../../publishers/hls/dump/stream-dumps.ts';
+import type { OwnStream } from '../../publishers/hls/local/own-streams.ts';
 import type { PlaylistPublisher } from '../../publishers/hls/publisher.ts';
 import { shown } from '../config-schema.ts';
-import { answers, done, noPayload, ok } from '../envelope.ts';
+import { answers, done, noPayload, objectOf, ok } from '../envelope.ts';
 import { readConclusion, readDumpChoice, readDumpRequest } from '../requests/hls-request.ts';
 import { findStream, StreamPath } from '../lookup.ts';
 
@@ -27,7 +28,7 @@ const DumpInfo = Type.Object({
 type DumpInfo = Static<typeof DumpInfo>;
 
 /**
- * HLS of a stream: dumps of its files, and the end of its playlists. The node that has the stream answers.
+ * HLS of a stream: dumps of its files, its keys, and the end of its playlists. The node that has the stream answers.
  * @param publishers of all kinds of HLS
  */
 export function hlsRoutes(registry: Registry, publishers: readonly PlaylistPublisher[]): FastifyPluginAsyncTypebox {
@@ -40,6 +41,15 @@ export function hlsRoutes(registry: Registry, publishers: readonly PlaylistPubli
     const llhls = publishers.find(({ form }) => form.kind === 'llhls')?.live(application, output);
     if (llhls === undefined) throw kilnError('llhlsStreamNotFound', place);
     return llhls.dumps;
+  };
+
+  /** HLS of all output streams of a stream. @throws vhostNotFound, applicationNotFound, streamNotFound */
+  const packaged = (path: Static<typeof StreamPath>): OwnStream[] => {
+    const input = findStream(registry, path);
+    const application = registry.vhost(path.vhost).application(path.app);
+    return [...input.outputs.keys()].flatMap((output) =>
+      publishers.flatMap((publisher) => publisher.live(application, output) ?? []),
+    );
   };
 
   return async (app) => {
@@ -66,14 +76,19 @@ export function hlsRoutes(registry: Registry, publishers: readonly PlaylistPubli
       return ok(dumps.filter((dump) => id === undefined || dump.id === id).map((dump) => infoOf(output, dump)));
     });
 
+    const rotation = { params, body: shown('KeyRotation'), response: noPayload, summary: 'Encrypt with the next key' };
+    app.post(`${STREAM}::rotateKey`, { schema: rotation }, ({ params: path, body }) => {
+      objectOf(body ?? {});
+      const encrypted = packaged(path).filter(({ stream }) => stream.encrypted);
+      if (encrypted.length === 0) throw kilnError('drmNotFound', `${path.vhost}/${path.app}/${path.stream}`);
+      for (const { stream } of encrypted) stream.rotateKey();
+      return done;
+    });
+
     const conclusion = { params, body: shown('HlsConclusion'), response: noPayload, summary: 'End the HLS playlists' };
     app.post(`${STREAM}::concludeHlsLive`, { schema: conclusion }, ({ params: path, body }) => {
       const urgent = readConclusion(body);
-      const input = findStream(registry, path);
-      const application = registry.vhost(path.vhost).application(path.app);
-      const streams = [...input.outputs.keys()].flatMap((output) =>
-        publishers.flatMap((publisher) => publisher.live(application, output) ?? []),
-      );
+      const streams = packaged(path);
       if (streams.length === 0) throw kilnError('publisherNotFound', path.vhost, path.app);
       for (const { stream } of streams) stream.conclude(urgent);
       return done;

@@ -90,7 +90,13 @@ const Llhls = optional(
     partHoldBack: decimal(0),
     enablePreloadHint: flag(true),
     drm: optional(
-      { enable: flag(false), infoFile: text({ default: '' }), refuseClear: flag(false) },
+      {
+        enable: flag(false),
+        infoFile: text({ default: '' }),
+        /** Seconds; 0: on request only. */
+        keyRotationPeriod: integer(0, { max: 366 * 86_400 }),
+        refuseClear: flag(false),
+      },
       { former: FORMER_DRM },
     ),
   },

@@ -1,10 +1,12 @@
-import type { DrmEntry } from '../../config/drm-info.ts';
+import type { DrmKey } from '../../config/drm-info.ts';
 import { fragment, type Sample } from '../../containers/fmp4/fragment.ts';
 import { initSegment } from '../../containers/fmp4/init.ts';
 import { protectedEntry, type Pattern, type TrackProtection } from '../../containers/fmp4/protection.ts';
 import { sampleEntry, UnsupportedTrackError } from '../../containers/fmp4/sample-entry.ts';
 import type { MediaTrack } from '../../core/track.ts';
 import { emsgOf, FRAGMENTS, type PartForm } from '../part-form.ts';
+import type { Init } from '../segment.ts';
+import type { KeySchedule } from './key-schedule.ts';
 import { keyAttributes } from './key-tags.ts';
 import { CbcCipher, CtrCipher, type SampleCipher } from './sample-cipher.ts';
 import { NAL_SYNTAX } from './slice-headers.ts';
@@ -17,29 +19,33 @@ const WHOLE_SAMPLES = ['AAC', 'OPUS'];
 /** State of one track. */
 interface EncryptedTrack {
   readonly codec: string;
+  readonly key: DrmKey;
   readonly cipher: SampleCipher;
   readonly subsamples: SubsampleFinder | undefined;
 }
 
 /**
  * Fragments of fragmented MP4 whose samples are encrypted (Common Encryption, ISO/IEC 23001-7): H.264, H.265, AAC and Opus.
- * Another codec is not packaged: it would be in clear.
+ * Another codec is not packaged: it would be in clear. A segment whose key is another one has its own initialization.
  */
-export function encryptedFragments(drm: DrmEntry): PartForm<Buffer> {
-  const keys = keyAttributes(drm);
+export function encryptedFragments(schedule: KeySchedule): PartForm<Buffer> {
+  const keys = new WeakMap<Init, DrmKey>();
   const tracks = new Map<number, EncryptedTrack>();
   return {
     ...FRAGMENTS,
-    describe: (track, version) => {
+    describe: (track, version, msn = Infinity) => {
       if (NAL_SYNTAX[track.codec] === undefined && !WHOLE_SAMPLES.includes(track.codec))
         throw new UnsupportedTrackError(`${track.codec} cannot be encrypted, and DRM is configured`);
-      const init = FRAGMENTS.describe(track, version);
-      const entry = protectedEntry(sampleEntry(track), track.type, protectionOf(track, drm));
-      return { ...init, data: initSegment(track, { entry, boxes: drm.pssh }), keys };
+      const key = schedule.at(msn);
+      const entry = protectedEntry(sampleEntry(track), track.type, protectionOf(track, key));
+      const data = initSegment(track, { entry, boxes: key.pssh });
+      const init = { ...FRAGMENTS.describe(track, version), data, keys: keyAttributes(key) };
+      keys.set(init, key);
+      return init;
     },
-    part: (track, sequence, start, samples, events) => {
-      const known = tracks.get(track.id);
-      const encrypted = known?.codec === track.codec ? known : encryptedTrack(track, drm);
+    isOver: (init, msn) => keys.get(init) !== schedule.at(msn),
+    part: (track, init, sequence, start, samples, events) => {
+      const encrypted = encryptedTrack(track, keys.get(init) ?? schedule.newest, tracks.get(track.id));
       tracks.set(track.id, encrypted);
       const data = encryptedFragment(track, encrypted, sequence, start, samples, events.map(emsgOf));
       return { data, bytes: data.length };
@@ -51,18 +57,24 @@ function patternOf({ type }: MediaTrack): Pattern | undefined {
   return type === 'video' ? VIDEO_PATTERN : undefined;
 }
 
-function protectionOf(track: MediaTrack, { scheme, keyId, iv }: DrmEntry): TrackProtection {
+function protectionOf(track: MediaTrack, { scheme, keyId, iv }: DrmKey): TrackProtection {
   return scheme === 'cenc'
     ? { scheme, keyId, pattern: undefined, iv: undefined }
     : { scheme, keyId, pattern: patternOf(track), iv };
 }
 
-function encryptedTrack(track: MediaTrack, { scheme, key, iv }: DrmEntry): EncryptedTrack {
+/** @param before of the part before */
+function encryptedTrack(track: MediaTrack, key: DrmKey, before: EncryptedTrack | undefined): EncryptedTrack {
+  const known = before?.codec === track.codec ? before : undefined;
+  if (known?.key === key) return known;
   const syntax = NAL_SYNTAX[track.codec];
+  const { scheme } = key;
   return {
     codec: track.codec,
-    cipher: scheme === 'cenc' ? new CtrCipher(key) : new CbcCipher(key, iv, patternOf(track)),
-    subsamples: syntax && new SubsampleFinder(syntax, scheme === 'cenc'),
+    key,
+    cipher: scheme === 'cenc' ? new CtrCipher(key.key) : new CbcCipher(key.key, key.iv, patternOf(track)),
+    // parameter sets of the frames so far still count
+    subsamples: known?.subsamples ?? (syntax && new SubsampleFinder(syntax, scheme === 'cenc')),
   };
 }
 

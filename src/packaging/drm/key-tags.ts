@@ -1,4 +1,4 @@
-import type { DrmEntry } from '../../config/drm-info.ts';
+import type { DrmKey } from '../../config/drm-info.ts';
 
 const WIDEVINE = 'edef8ba9-79d6-4ace-a3c8-27dcd51d21ed';
 const PLAYREADY = '9a04f079-9840-4286-ab92-e65be0885f95';
@@ -9,7 +9,7 @@ const SYSTEM_AT = 12;
 const ID_BYTES = 16;
 
 /** Attributes of EXT-X-KEY and EXT-X-SESSION-KEY, one list for each key system (RFC 8216bis 4.4.4.4 and 4.4.6.4). */
-export function keyAttributes(drm: DrmEntry): string[] {
+export function keyAttributes(drm: DrmKey): string[] {
   const method = drm.scheme === 'cbcs' ? 'SAMPLE-AES' : 'SAMPLE-AES-CTR';
   const keys = drm.pssh.map((pssh) => `METHOD=${method},${systemAttributes(pssh, drm.keyId)},KEYFORMATVERSIONS="1"`);
   if (drm.keyUrl === undefined) return keys;

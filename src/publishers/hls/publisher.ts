@@ -87,6 +87,7 @@ export class PlaylistPublisher {
       onDumped: options.onDumped,
       elsewhere: findElsewhere(calls, cluster),
       pastCounts: this.counts.past,
+      keyCounts: this.counts.keys,
       rewindFolder: options.rewindFolder,
       folder: options.folder ?? '.',
       log,

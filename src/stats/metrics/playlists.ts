@@ -11,6 +11,8 @@ export interface Playlists {
     readonly requests: ReadonlyMap<string, ReadonlyMap<number, number>>;
     readonly partDelay: Histogram;
     readonly past: { readonly storedSegments: number; readonly storedBytes: number; readonly lostSegments: number };
+    /** `earliest`: milliseconds since the epoch. */
+    readonly keys: { readonly rotations: number; readonly failures: number; readonly earliest: number | undefined };
   };
 }
 
@@ -40,6 +42,22 @@ export function playlistFamilies(all: readonly Playlists[]): Family[] {
       'kiln_rewind_lost_segments_total',
       'Segments that could not be written, or not be read again: playlists list them as gaps.',
       () => all.map(({ form, counts: { past } }) => ({ labels: { protocol: form.kind }, value: past.lostSegments })),
+    ),
+    counter('kiln_drm_key_rotations_total', 'Changes of the keys of encrypted streams.', () =>
+      all.map(({ form, counts: { keys } }) => ({ labels: { protocol: form.kind }, value: keys.rotations })),
+    ),
+    counter(
+      'kiln_drm_key_rotation_failures_total',
+      'Rotations for which the DRM file could not be used, or had no other key.',
+      () => all.map(({ form, counts: { keys } }) => ({ labels: { protocol: form.kind }, value: keys.failures })),
+    ),
+    gauge(
+      'kiln_drm_next_key_rotation_timestamp_seconds',
+      'Time of the next rotation by a period, of any stream of this node; absent where there is none.',
+      () =>
+        all.flatMap(({ form, counts: { keys } }) =>
+          keys.earliest === undefined ? [] : [{ labels: { protocol: form.kind }, value: keys.earliest / 1000 }],
+        ),
     ),
     histogram(
       'kiln_playlist_part_delay_seconds',

@@ -10,7 +10,7 @@ import type { Application } from '../../../src/core/application.ts';
 import type { Packet } from '../../../src/core/packet.ts';
 import { Registry } from '../../../src/core/registry.ts';
 import type { MediaTrack } from '../../../src/core/track.ts';
-import { PastCounts } from '../../../src/publishers/hls/answer/counts.ts';
+import { KeyCounts, PastCounts } from '../../../src/publishers/hls/answer/counts.ts';
 import { MediaCache } from '../../../src/publishers/hls/answer/media-cache.ts';
 import { LLHLS } from '../../../src/publishers/hls/ll/index.ts';
 import { PackagedStream } from '../../../src/publishers/hls/local/packaged-stream.ts';
@@ -87,7 +87,7 @@ export async function writePackagedPast(
   form.addDefaultPlaylist(output);
   const counts = new PastCounts();
   const stream = new PackagedStream({
-    ...{ form, output, application },
+    ...{ form, output, application, keyCounts: new KeyCounts() },
     config: form.config(application) as HlsPublisherConfig,
     past: {
       ...{ root, counts },

@@ -25,10 +25,21 @@ test('the first entry that matches counts', (t) => {
   const one = `<StreamName>o*</StreamName><CencProtectScheme>cenc</CencProtectScheme>${KEYS}<Pssh>${PSSH}</Pssh>`;
   const all = `<CencProtectScheme>cbcs</CencProtectScheme>${KEYS}<FairPlayKeyUrl>skd://k</FairPlayKeyUrl>`;
   const info = readDrmInfo(file(t, `<DRMInfo><DRM>${one}</DRM><DRM>${all}</DRM></DRMInfo>`));
-  t.like(drmOf(info, NAMES), { scheme: 'cenc', keyUrl: undefined, key: Buffer.from(KEY, 'hex') });
-  t.deepEqual(drmOf(info, NAMES)?.pssh, [Buffer.from(PSSH, 'hex')]);
-  t.like(drmOf(info, { ...NAMES, stream: 'two' }), { scheme: 'cbcs', keyUrl: 'skd://k', keyformat: 'fairplay' });
+  t.like(drmOf(info, NAMES)?.[0], { scheme: 'cenc', keyUrl: undefined, key: Buffer.from(KEY, 'hex') });
+  t.deepEqual(drmOf(info, NAMES)?.[0].pssh, [Buffer.from(PSSH, 'hex')]);
+  t.like(drmOf(info, { ...NAMES, stream: 'two' })?.[0], { scheme: 'cbcs', keyUrl: 'skd://k', keyformat: 'fairplay' });
   t.is(drmOf(info.slice(0, 1), { ...NAMES, stream: 'two' }), undefined);
+});
+
+test('keys that follow the first one, in order', (t) => {
+  const next = (id: string): string =>
+    `<NextKey><KeyId>${id.repeat(16)}</KeyId><Key>${KEY}</Key><Iv>${ID}</Iv><Pssh>${PSSH}</Pssh></NextKey>`;
+  const keys = `<CencProtectScheme>cenc</CencProtectScheme>${KEYS}<Pssh>${PSSH}</Pssh>${next('aa')}${next('bb')}`;
+  const found = drmOf(readDrmInfo(file(t, entry(keys))), NAMES) ?? [];
+  t.deepEqual(
+    found.map(({ scheme, keyId }) => [scheme, keyId.toString('hex')]),
+    [ID, 'aa'.repeat(16), 'bb'.repeat(16)].map((id) => ['cenc', id]),
+  );
 });
 
 const SCHEME = '<CencProtectScheme>cbcs</CencProtectScheme>';
@@ -47,6 +58,26 @@ const PROBLEMS: Readonly<Record<string, readonly [content: string, problem: RegE
   'an unknown key format': [`${SCHEME}${KEYS}<Pssh>${PSSH}</Pssh><Keyformat>x</Keyformat>`, /Keyformat must be/],
   'an element of older versions': [`${SCHEME}${KEYS}<Pssh>${PSSH}</Pssh><KMSUrl>x</KMSUrl>`, /KMSUrl is not supported/],
   'an unknown element': [`${SCHEME}${KEYS}<Pssh>${PSSH}</Pssh><Keys/>`, /Keys is no element of DRM/],
+  'a further key of the same id': [
+    `${SCHEME}${KEYS}<Pssh>${PSSH}</Pssh><NextKey>${KEYS}<Pssh>${PSSH}</Pssh></NextKey>`,
+    /KeyId is that of another key/,
+  ],
+  'a further key for another key system': [
+    `${SCHEME}${KEYS}<Pssh>${PSSH}</Pssh><NextKey>${KEYS.replace(ID, KEY)}<FairPlayKeyUrl>skd://k</FairPlayKeyUrl></NextKey>`,
+    /of the same key systems/,
+  ],
+  'a further key at the same URL': [
+    `${SCHEME}${KEYS}<FairPlayKeyUrl>skd://k</FairPlayKeyUrl><NextKey>${KEYS.replace(ID, KEY)}<FairPlayKeyUrl>skd://k</FairPlayKeyUrl></NextKey>`,
+    /FairPlayKeyUrl is that of another key/,
+  ],
+  'a further key without an IV': [
+    `${SCHEME}${KEYS}<Pssh>${PSSH}</Pssh><NextKey><KeyId>${KEY}</KeyId><Key>${KEY}</Key><Pssh>${PSSH}</Pssh></NextKey>`,
+    /Iv must be 16 bytes/,
+  ],
+  'a scheme in a further key': [
+    `${SCHEME}${KEYS}<Pssh>${PSSH}</Pssh><NextKey>${SCHEME}${KEYS.replace(ID, KEY)}<Pssh>${PSSH}</Pssh></NextKey>`,
+    /CencProtectScheme is no element of NextKey/,
+  ],
   'two keys': [`${SCHEME}${KEYS}${KEYS}<Pssh>${PSSH}</Pssh>`, /KeyId is there twice/],
 };
 

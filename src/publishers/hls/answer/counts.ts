@@ -12,12 +12,27 @@ export class PastCounts {
   lostSegments = 0;
 }
 
-/** Statistics of one kind of HLS: responses, delays of parts, and the past. */
+/** Rotations of the keys of encrypted streams. */
+export class KeyCounts {
+  rotations = 0;
+  /** Rotations for which the DRM file could not be used, or had no other key. */
+  failures = 0;
+  /** Time of the next rotation of each stream whose keys rotate by a period, in milliseconds since the epoch. */
+  readonly next = new Map<object, number>();
+
+  /** Time of the earliest of them; undefined for none. */
+  get earliest(): number | undefined {
+    return this.next.size === 0 ? undefined : Math.min(...this.next.values());
+  }
+}
+
+/** Statistics of one kind of HLS: responses, delays of parts, the past, and keys. */
 export class PlaylistCounts {
   readonly #requests = new Map<FileKind, Map<number, number>>();
   /** Seconds from the arrival of a part's last media until players could load the part. */
   readonly partDelay = new Histogram(PART_SECONDS);
   readonly past = new PastCounts();
+  readonly keys = new KeyCounts();
 
   /** Requests by kind and status. */
   get requests(): ReadonlyMap<FileKind, ReadonlyMap<number, number>> {

@@ -66,7 +66,7 @@ export class Renditions implements Package, RenditionContext {
   #captions = false;
 
   constructor(options: RenditionsOptions) {
-    const { config, next, drm, log, faults } = options;
+    const { config, next, keys, log, faults } = options;
     this.#options = options;
     this.rewind = options.rewind;
     this.#query = defaultQuery(config);
@@ -75,7 +75,7 @@ export class Renditions implements Package, RenditionContext {
     const { chunkDuration, segmentDuration, segmentCount } = config;
     const firstSegmentDuration = Math.min(FIRST_SEGMENT_SECONDS, segmentDuration);
     this.#segmenter = new Segmenter(
-      drm === undefined ? FRAGMENTS : encryptedFragments(drm),
+      keys === undefined ? FRAGMENTS : encryptedFragments(keys),
       {
         chunkDuration,
         segmentDuration,
@@ -104,6 +104,10 @@ export class Renditions implements Package, RenditionContext {
 
   get progress(): PlaylistPosition {
     return this.#segmenter.progress;
+  }
+
+  get unannounced(): number {
+    return this.#segmenter.unannounced;
   }
 
   get targetDuration(): number {

@@ -15,12 +15,12 @@ import { CONTINUED_MS } from '../../../directory/stream-names.ts';
 import type { HlsForm } from '../package/hls-form.ts';
 import { StreamDumps } from '../dump/stream-dumps.ts';
 import type { PlayedStream } from '../answer/played-stream.ts';
-import type { PastCounts } from '../answer/counts.ts';
+import type { KeyCounts, PastCounts } from '../answer/counts.ts';
 import { MediaCache } from '../answer/media-cache.ts';
 import type { FindElsewhere } from '../rewind/elsewhere.ts';
 import { folderName, StreamFolder } from '../rewind/stream-folder.ts';
 import { Sweeps } from '../rewind/sweeps.ts';
-import { drmOfStream } from './drm-of-stream.ts';
+import { DrmFiles, drmOfStream } from './drm-of-stream.ts';
 import { PackagedStream } from './packaged-stream.ts';
 import { StreamViewers } from './stream-viewers.ts';
 import type { CreateHomeNodes } from '../sessions/home-nodes.ts';
@@ -40,6 +40,7 @@ export interface OwnStreamsOptions {
   readonly partDelay: Histogram;
   readonly elsewhere: FindElsewhere;
   readonly pastCounts: PastCounts;
+  readonly keyCounts: KeyCounts;
   readonly rewindFolder: string | undefined;
   readonly onDumped?: OnDumped | undefined;
   /** Folder of Server.xml. */
@@ -73,10 +74,12 @@ export class OwnStreams {
   readonly #endedOpenings = new RecentSet<string>(MAX_ENDED_OPENINGS);
   readonly #unlisten: () => void;
   readonly #sweeps: Sweeps;
+  readonly #drmFiles: DrmFiles;
 
   constructor(options: OwnStreamsOptions) {
     const { form, rewindFolder, log } = options;
     this.#options = options;
+    this.#drmFiles = new DrmFiles(options.folder);
     const openRuns = (names: Pick<StreamName, 'vhost' | 'app'>) => this.#openRuns(names);
     this.#sweeps = new Sweeps({ kind: form.kind, folder: rewindFolder, openRuns, log });
     this.#unlisten = options.directory.listen((name) => this.#follow(name));
@@ -130,15 +133,15 @@ export class OwnStreams {
   }
 
   #create(output: OutputStream, application: Application, config: HlsPublisherConfig): OwnStream | undefined {
-    const { form, tokens, access, homes, partDelay, onDumped } = this.#options;
+    const { form, tokens, access, homes, partDelay, keyCounts, onDumped } = this.#options;
     const { name } = output;
     const log = this.#options.log.child({ publisher: form.kind, stream: `${application.internalName}/${name}` });
     const names = { vhost: application.vhost.name, app: application.name, stream: name };
-    const drm = drmOfStream(config, this.#options.folder, names, log);
+    const drm = drmOfStream(config, this.#drmFiles, names, log);
     if (drm === 'unusable') return undefined;
     const stream = new PackagedStream({
       drm,
-      ...{ form, output, application, config, partDelay, log },
+      ...{ form, output, application, config, partDelay, keyCounts, log },
       // the past has no keys: it would be listed as if it were in clear
       past: drm === undefined ? this.#past(application, name, config) : undefined,
     });

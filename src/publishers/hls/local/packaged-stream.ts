@@ -1,5 +1,4 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { DrmEntry } from '../../../config/drm-info.ts';
 import type { HlsPublisherConfig } from '../../../config/model.ts';
 import { byteCount } from '../../../config/values.ts';
 import type { Application } from '../../../core/application.ts';
@@ -22,6 +21,8 @@ import {
   toSavedState,
   type SavedPlaylistState,
 } from './saved-state.ts';
+import type { StreamDrm } from './drm-of-stream.ts';
+import { KeyRotation } from './key-rotation.ts';
 import { MasterTemplate } from '../master/master-template.ts';
 import type { Text } from '../answer/text.ts';
 import { childPrefix, defaultQuery, nameHash, randomKey } from '../answer/names.ts';
@@ -31,7 +32,7 @@ import type { FollowedSegment } from '../answer/segment-followers.ts';
 import { secondsToEnd } from '../rewind/start-offset.ts';
 import { listOfIFrames, type Shelf } from '../rewind/shelf.ts';
 import type { StreamFolder } from '../rewind/stream-folder.ts';
-import type { PastCounts } from '../answer/counts.ts';
+import type { KeyCounts, PastCounts } from '../answer/counts.ts';
 import type { MediaCache } from '../answer/media-cache.ts';
 import type { Package, PackagedList, Resource } from '../package/package.ts';
 import type { Outcome } from '../blocking-reload/waiters.ts';
@@ -63,7 +64,8 @@ export interface PackagedStreamOptions {
   /** undefined where players do not rewind. */
   readonly past?: PastOptions | undefined;
   /** Encryption of the stream; undefined for a stream in clear. */
-  readonly drm?: DrmEntry | undefined;
+  readonly drm?: StreamDrm | undefined;
+  readonly keyCounts: KeyCounts;
   readonly log: Logger;
 }
 
@@ -80,6 +82,8 @@ export class PackagedStream implements PlayedFiles {
   readonly kicked: RecentSet<string>;
   readonly #options: PackagedStreamOptions;
   readonly #rewind: Rewind | undefined;
+  /** undefined for a stream in clear. */
+  readonly #rotation: KeyRotation | undefined;
   readonly #faults: FaultLog;
   readonly #timer: NodeJS.Timeout;
   #output: OutputStream;
@@ -100,12 +104,14 @@ export class PackagedStream implements PlayedFiles {
     this.run = before?.run ?? randomKey();
     this.kicked = new RecentSet(MAX_KICKED, before?.kicked);
     this.#rewind = this.#openRewind();
+    const { drm, keyCounts: counts } = options;
+    this.#rotation = drm && new KeyRotation({ ...drm, counts, log }, before?.key, Date.now());
     this.package = form.package({
       application,
       streamKey: config.originMode ? nameHash(output.name) : this.run,
       next: before && resumeFrom(before, Date.now()),
       rewind: this.#rewind,
-      drm: options.drm,
+      keys: this.#rotation?.schedule,
       onProgress: () => this.save(),
       onStarted: () => application.vhost.registry.emit('packaged', this.#output, application, form.kind),
       log,
@@ -158,10 +164,21 @@ export class PackagedStream implements PlayedFiles {
     this.package.conclude(urgent);
   }
 
+  /** Whether it is encrypted. */
+  get encrypted(): boolean {
+    return this.#rotation !== undefined;
+  }
+
+  /** Encrypts segments with the next key, from the first on that no playlist has announced. @throws keyNotRotated */
+  rotateKey(): void {
+    this.#rotation?.rotate(this.package.unannounced);
+  }
+
   /** Idempotent. */
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
+    this.#rotation?.close();
     clearInterval(this.#timer);
     this.#detach();
     this.#faults.close();
@@ -306,9 +323,10 @@ export class PackagedStream implements PlayedFiles {
       config: { segmentDuration },
       package: { progress, concluded },
     } = this;
+    const key = this.#rotation && { key: this.#rotation.state };
     const state = concluded
       ? CONCLUDED
-      : toSavedState(this.run, progress, { complete, at: Date.now(), segmentDuration }, this.kicked);
+      : toSavedState(this.run, progress, { ...key, complete, at: Date.now(), segmentDuration }, this.kicked);
     if (state === undefined || (this.#saved !== undefined && !isWorthSaving(state, this.#saved))) return;
     this.#saved = state;
     const {
@@ -374,6 +392,7 @@ export class PackagedStream implements PlayedFiles {
   }
 
   #tick(): void {
+    if (!this.interrupted && !this.package.concluded) this.#rotation?.tick(Date.now(), this.package.unannounced);
     this.package.readiness.check();
     this.package.queue.expire(Date.now());
     this.#options.past?.cache.expire(performance.now() - PAST_IDLE_MS);

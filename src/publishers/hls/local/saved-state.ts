@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox';
 import Value from 'typebox/value';
+import { SavedKey } from './key-rotation.ts';
 import type { Resumption, PlaylistPosition } from '../../../packaging/playlist-position.ts';
 
 const Count = Type.Integer({ minimum: 0, maximum: 1e14 });
@@ -20,6 +21,7 @@ const SavedPlaylistState = Type.Object({
   segmentDuration: Type.Number({ minimum: 0.1, maximum: 1e6 }),
   /** Sessions that the server ended, as far as they are remembered. */
   kicked: Type.Array(Type.String({ maxLength: 128 })),
+  key: Type.Optional(SavedKey),
 });
 export type SavedPlaylistState = Static<typeof SavedPlaylistState>;
 
@@ -51,7 +53,7 @@ export function readSavedState(value: unknown): SavedPlaylistState | undefined {
 export function toSavedState(
   run: string,
   progress: PlaylistPosition,
-  facts: Pick<SavedPlaylistState, 'complete' | 'at' | 'segmentDuration'>,
+  facts: Pick<SavedPlaylistState, 'complete' | 'at' | 'segmentDuration' | 'key'>,
   kicked: Iterable<string>,
 ): SavedPlaylistState | undefined {
   const { msn, discontinuities, inits } = progress;

@@ -1,8 +1,8 @@
-import type { DrmEntry } from '../../../config/drm-info.ts';
 import type { HlsPublisherConfig } from '../../../config/model.ts';
 import type { Application } from '../../../core/application.ts';
 import type { OutputStream } from '../../../core/output-stream.ts';
 import type { FaultLog, Logger } from '../../../log/log.ts';
+import type { KeySchedule } from '../../../packaging/drm/key-schedule.ts';
 import type { Resumption } from '../../../packaging/playlist-position.ts';
 import type { Histogram } from '../../../lib/histogram.ts';
 import type { Media } from '../answer/played-stream.ts';
@@ -17,8 +17,8 @@ export interface PackageOptions {
   readonly next: { readonly msn: number; readonly past: Resumption } | undefined;
   /** The past of the stream; undefined where players do not rewind. */
   readonly rewind?: Rewind | undefined;
-  /** Encryption of the stream; undefined for a stream in clear. */
-  readonly drm?: DrmEntry | undefined;
+  /** Keys that encrypt the stream; undefined for a stream in clear. */
+  readonly keys?: KeySchedule | undefined;
   /** Called when there is new state to keep for a node that continues the stream. */
   readonly onProgress: () => void;
   /** Called when players can start with every rendition. */

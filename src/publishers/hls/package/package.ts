@@ -33,6 +33,8 @@ export interface Package {
   /** Seconds. */
   readonly targetDuration: number;
   readonly progress: PlaylistPosition;
+  /** Media sequence number of the first segment of which no playlist has named a part. */
+  readonly unannounced: number;
   readonly queue: Queue;
   readonly readiness: Readiness;
   /** Sets tracks and playlists. Continues after a discontinuity if the stream was interrupted. */

@@ -99,6 +99,10 @@ export class TsPackage implements Package, VariantContext {
     return this.#segmenter.progress;
   }
 
+  get unannounced(): number {
+    return this.#segmenter.unannounced;
+  }
+
   update(output: OutputStream): void {
     this.#interrupted = false;
     this.#playlists = output.playlists.filter(({ options }) => options.enableTsPackaging);

@@ -84,6 +84,13 @@ test('metrics of playlists', async (t) => {
   t.is(valueOf(past, 'kiln_rewind_stored_segments_total', { protocol: 'llhls' }), 5);
   t.is(valueOf(past, 'kiln_rewind_stored_bytes_total', { protocol: 'llhls' }), 900);
   t.is(valueOf(past, 'kiln_rewind_lost_segments_total', { protocol: 'llhls' }), 2);
+  t.deepEqual(linesOf(past, 'kiln_drm_next_key_rotation_timestamp_seconds'), []);
+  Object.assign(counts.keys, { rotations: 6, failures: 1 });
+  for (const time of [90_500, 70_500]) counts.keys.next.set({}, time);
+  const keys = await scrape(families);
+  t.is(valueOf(keys, 'kiln_drm_key_rotations_total', { protocol: 'llhls' }), 6);
+  t.is(valueOf(keys, 'kiln_drm_key_rotation_failures_total', { protocol: 'llhls' }), 1);
+  t.is(valueOf(keys, 'kiln_drm_next_key_rotation_timestamp_seconds', { protocol: 'llhls' }), 70.5);
   t.deepEqual(linesOf(before, 'kiln_playlist_part_delay_seconds_count'), []);
   counts.partDelay.add(0.02);
   t.is(valueOf(await scrape(families), 'kiln_playlist_part_delay_seconds_count', { protocol: 'llhls' }), 1);
