@@ -69,6 +69,11 @@ export class Window<Data = Buffer> extends EventEmitter<WindowEvents<Data>> {
     return this.#discontinuities + discontinuitiesBetween(this.#complete, this.#listedFrom, index);
   }
 
+  /** Number of listed gaps before the first segment with media. */
+  get leading(): number {
+    return this.#leading;
+  }
+
   /** Declares the first segments to be gaps, listed until segments with media fill the playlist. */
   lead(count: number): void {
     this.#leading = count;

@@ -73,6 +73,7 @@ export class SubtitlePackager<Data = Buffer> {
     if (open?.msn === msn) return open;
     const isFirst = open === undefined && this.window.kept.length === 0;
     const before = isFirst ? this.leader.window.discontinuitySequence : undefined;
+    if (isFirst) this.window.lead(this.leader.window.leading);
     this.window.start(new Segment(msn, init, discontinuity, clock, presentation), before);
     return this.window.open as Segment;
   }

@@ -95,7 +95,7 @@ export class Rendition<P extends AnyPackager = TrackPackager>
     }
     const { rewind } = context;
     const list = pathOf(this.names.chunklist());
-    if (rewinds && rewind !== undefined && this.track.type !== 'subtitle')
+    if (rewinds && rewind !== undefined)
       return (this.#longTexts[form] ??= rewind.before(list, (wanted) => this.text(wanted, false), form));
     const { window, partTarget } = this.packager;
     return (this.#texts[form] ??= new Text(
@@ -117,7 +117,7 @@ export class Rendition<P extends AnyPackager = TrackPackager>
 
   /** Describes a complete segment for followers of the stream. */
   followed(segment: Segment): FollowedSegment {
-    const { msn, duration, wallClock, discontinuity, gap, bytes, init, parts } = segment;
+    const { msn, duration, wallClock, discontinuity, gap, init, parts } = segment;
     const keyFrame = this.track.type === 'video' ? keyFrameOf(parts[0]) : undefined;
     return {
       list: pathOf(this.names.chunklist()),
@@ -130,13 +130,19 @@ export class Rendition<P extends AnyPackager = TrackPackager>
       gap,
       breaks: this.context.breaks.at(msn),
       breaksBefore: this.context.breaks.before(segment),
-      bytes,
+      bytes: this.#bytesOf(segment),
       ...(this.names.init && {
         init: { name: pathOf(this.names.init(init)), data: init.data, keys: keyLines(init.keys) },
       }),
       ...(keyFrame !== undefined && { keyFrame }),
       body: () => this.body(segment),
     };
+  }
+
+  /** Bytes of `body`. */
+  #bytesOf(segment: Segment): number {
+    const { packager } = this;
+    return 'body' in packager ? packager.body(segment).reduce((sum, { length }) => sum + length, 0) : segment.bytes;
   }
 
   report(): RenditionReport | undefined {

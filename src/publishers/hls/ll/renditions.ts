@@ -193,7 +193,7 @@ export class Renditions implements Package, RenditionContext {
   }
 
   follow(follower: Follower): () => void {
-    const lists = this.#renditions.map((rendition) => ({
+    const lists = this.#every.map((rendition) => ({
       listed: rendition.packager.window.listed,
       kept: rendition.packager.window.kept,
       followed: (segment: Segment) => rendition.followed(segment),
@@ -312,7 +312,10 @@ export class Renditions implements Package, RenditionContext {
       rendition.newestAt = Date.now();
       this.#advance(rendition);
     });
-    packager.window.on('complete', () => this.#advance(rendition));
+    packager.window.on('complete', (segment) => {
+      this.#advance(rendition);
+      if (this.#followers.size > 0) this.#followers.segment(rendition.followed(segment));
+    });
   }
 
   #dropSubtitles(id: number): void {

@@ -3,7 +3,7 @@ import { Compile } from 'typebox/compile';
 
 /** Somewhat more than the longest segment that can be configured. */
 const MAX_SECONDS = 4000;
-const FileName = Type.String({ pattern: '^[a-z]+_[A-Za-z0-9_]+\\.(m4s|ts)$', maxLength: 200 });
+const FileName = Type.String({ pattern: '^[a-z]+_[A-Za-z0-9_]+\\.(m4s|ts|vtt)$', maxLength: 200 });
 
 /** A complete segment of a media playlist, as `FollowedSegment` describes it, whose media is kept elsewhere. */
 export const PastSegment = Type.Object({

@@ -443,5 +443,6 @@ class StoredMedia implements Media {
 
 function typeOf(name: string): Media['type'] {
   if (name.endsWith('.ts')) return 'ts';
+  if (name.endsWith('.vtt')) return 'subtitle';
   return name.includes('_audio_') ? 'audio' : 'video';
 }

@@ -12,10 +12,10 @@ const JOURNAL_SEGMENTS = 1000;
 /** Segments after which a page ends with its journal. */
 const PAGE_SEGMENTS = 4000;
 /** Segments and initializations. */
-export const FILE_NAME = /^[a-z]+_[A-Za-z0-9_]+\.(?:m4s|ts)$/;
+export const FILE_NAME = /^[a-z]+_[A-Za-z0-9_]+\.(?:m4s|ts|vtt)$/;
 const JOURNAL = /^([a-z]+_[A-Za-z0-9_]+\.m3u8)\.(\d{1,15})\.journal$/;
 /** Names of the files that this module makes. Others in the folder are not touched. */
-const OWN = /^(?:[a-z]+_[A-Za-z0-9_]+\.(?:m4s|ts)|[a-z]+_[A-Za-z0-9_]+\.m3u8\.\d{1,15}\.journal|tmp_[0-9a-f]{32})$/;
+const OWN = /^(?:[a-z]+_[A-Za-z0-9_]+\.(?:m4s|ts|vtt)|[a-z]+_[A-Za-z0-9_]+\.m3u8\.\d{1,15}\.journal|tmp_[0-9a-f]{32})$/;
 /** A thousand lines of some hundred bytes, and then some. */
 const MAX_JOURNAL_BYTES = 8 * 1024 * 1024;
 const MAX_MEDIA_BYTES = 512 * 1024 * 1024;

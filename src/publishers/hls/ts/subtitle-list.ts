@@ -2,7 +2,9 @@ import type { FrameRun } from '../../../packaging/frame-run.ts';
 import type { Segment } from '../../../packaging/segment.ts';
 import type { SubtitlePackager } from '../../../packaging/subtitles/subtitle-packager.ts';
 import type { SubtitleTrack } from '../../../core/track.ts';
+import type { ChunklistForm } from '../../../packaging/playlist.ts';
 import type { Media } from '../answer/played-stream.ts';
+import type { FollowedList, FollowedSegment } from '../answer/segment-followers.ts';
 import { Text } from '../answer/text.ts';
 import { PlayableList } from '../package/playable-list.ts';
 import { buildMediaList } from './media-list.ts';
@@ -10,10 +12,12 @@ import { listName, subtitleName } from './names.ts';
 import type { VariantContext } from './variant.ts';
 
 /** Subtitles of one label: their media playlist and segments, as long as those of the leading track. */
-export class SubtitleList extends PlayableList<VariantContext> {
+export class SubtitleList extends PlayableList<VariantContext> implements FollowedList<Segment> {
   readonly id: string;
   readonly packager: SubtitlePackager<FrameRun>;
   #text: Text | undefined;
+  /** With the past. */
+  #longText: Text | undefined;
 
   /** @param id unique part of its file names */
   constructor(id: string, packager: SubtitlePackager<FrameRun>, context: VariantContext) {
@@ -31,6 +35,14 @@ export class SubtitleList extends PlayableList<VariantContext> {
     return this.position !== undefined;
   }
 
+  get listed(): readonly Segment[] {
+    return this.packager.window.listed;
+  }
+
+  get kept(): readonly Segment[] {
+    return this.packager.window.kept;
+  }
+
   /** URI of its media playlist for master playlists. */
   get uri(): string {
     return `${listName(this.id)}${this.context.query}`;
@@ -43,7 +55,30 @@ export class SubtitleList extends PlayableList<VariantContext> {
     return { kind: 'segment', type: 'subtitle', body: this.packager.body(segment) };
   }
 
-  text(): Text {
+  text(form: ChunklistForm, rewinds: boolean): Text {
+    const { rewind } = this.context;
+    if (!rewinds || rewind === undefined) return this.#present();
+    return (this.#longText ??= rewind.before(listName(this.id), () => this.#present(), form));
+  }
+
+  /** Describes a segment for followers of the stream. */
+  followed(segment: Segment): FollowedSegment {
+    const { msn, duration, wallClock, discontinuity, gap } = segment;
+    const { breaks } = this.context;
+    const body = this.packager.body(segment);
+    return {
+      list: listName(this.id),
+      name: subtitleName(this.id, msn),
+      ...{ msn, duration, wallClock, discontinuity, gap },
+      discontinuitySequence: this.packager.window.discontinuitiesBefore(segment),
+      breaks: breaks.at(msn),
+      breaksBefore: breaks.before(segment),
+      bytes: body.reduce((sum, { length }) => sum + length, 0),
+      body: () => body,
+    };
+  }
+
+  #present(): Text {
     const { targetDuration, query, breaks, concluded } = this.context;
     const { listed, discontinuitySequence } = this.packager.window;
     return (this.#text ??= new Text(
@@ -60,6 +95,7 @@ export class SubtitleList extends PlayableList<VariantContext> {
   /** Drops the cached text of the playlist. */
   changed(): void {
     this.#text = undefined;
+    this.#longText = undefined;
   }
 
   /** Ends the playlist and answers waiting requests. */

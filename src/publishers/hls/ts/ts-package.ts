@@ -10,6 +10,7 @@ import { RUNS, type FrameRun } from '../../../packaging/frame-run.ts';
 import type { PlaylistPosition } from '../../../packaging/playlist-position.ts';
 import { Segmenter } from '../../../packaging/segmenter.ts';
 import type { TrackPackager } from '../../../packaging/track-packager.ts';
+import type { Segment } from '../../../packaging/segment.ts';
 import type { TsSegment } from '../../../packaging/ts-segment.ts';
 import { SubtitlePackagers } from '../../../packaging/subtitles/subtitle-packagers.ts';
 import { Followers, type Follower } from '../answer/segment-followers.ts';
@@ -152,7 +153,10 @@ export class TsPackage implements Package, VariantContext {
   }
 
   follow(follower: Follower): () => void {
-    const unfollow = this.#followers.add(follower, [...this.#variants.values()]);
+    const unfollow = this.#followers.add<TsSegment | Segment>(follower, [
+      ...this.#variants.values(),
+      ...this.#subtitles.values(),
+    ]);
     if (this.concluded || this.#interrupted) this.#followers.end();
     return unfollow;
   }
@@ -216,7 +220,11 @@ export class TsPackage implements Package, VariantContext {
     for (const packager of added) {
       const { id } = packager.track;
       const name = nameHash(`${this.#options.streamKey}_subtitle${id}`);
-      this.#subtitles.set(id, new SubtitleList(name, packager, this));
+      const list = new SubtitleList(name, packager, this);
+      this.#subtitles.set(id, list);
+      packager.window.on('complete', (segment) => {
+        if (this.#followers.size > 0) this.#followers.segment(list.followed(segment));
+      });
     }
   }
 
