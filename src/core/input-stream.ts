@@ -2,6 +2,7 @@ import { ArrivalClock } from './arrival-clock.ts';
 import { Continuity } from './continuity.ts';
 import { Counters } from './counters.ts';
 import { EventTracks } from './event-tracks.ts';
+import { KeptCues } from './kept-cues.ts';
 import { KickedSessions } from './kicked-sessions.ts';
 import type { Packet } from './packet.ts';
 import type { UserData } from './sei-insertion.ts';
@@ -68,6 +69,9 @@ export class InputStream extends Stream {
   #cues: readonly Packet[] = [];
   /** Media time, in seconds, that their times were last compared with. */
   #cuesAt = 0;
+  readonly #keptCues: KeptCues;
+  /** Whether cues of the stream before go on in this one. */
+  #hasInherited = false;
   readonly #outputs = new Map<string, OutputStream>();
 
   constructor(name: string, source: Source, parent: Counters, options: InputOptions = {}) {
@@ -81,6 +85,7 @@ export class InputStream extends Stream {
     this.hasStandby = options.hasStandby === true;
     this.#isListed = isListed;
     this.#subtitles = new SubtitleTracks(options.subtitles);
+    this.#keptCues = new KeptCues(continuity);
   }
 
   get source(): Source {
@@ -187,6 +192,16 @@ export class InputStream extends Stream {
    * @returns false when there is no media yet, or none any more; or when too many wait already: then none is shown
    */
   showCues(cues: readonly TimedCue[]): boolean {
+    if (!this.#queueCues(cues)) return false;
+    const now = Date.now();
+    const kept = cues.map(({ track, startMs, durationMs, cue }) => {
+      return { ...cue, label: track.publicName ?? '', from: now + startMs, until: now + startMs + durationMs };
+    });
+    this.#keptCues.add(kept, now);
+    return true;
+  }
+
+  #queueCues(cues: readonly TimedCue[]): boolean {
     const { newest } = this.arrival;
     if (this.closed || newest === undefined) return false;
     this.#writeCues(newest);
@@ -204,8 +219,23 @@ export class InputStream extends Stream {
 
   override write(packet: Packet): void {
     this.arrival.note(packet);
+    if (!this.#hasInherited && this.arrival.newest !== undefined) this.#inheritCues();
     if (this.#cues.length > 0) this.#writeCues(this.arrival.newest ?? -Infinity);
     super.write(packet);
+  }
+
+  /** Goes on with the cues of the stream before: those that it showed are shown for the rest of their time. */
+  #inheritCues(): void {
+    this.#hasInherited = true;
+    const now = Date.now();
+    const cues = this.#keptCues.inherited(now).flatMap(({ label, from, until, settings, text }): TimedCue[] => {
+      const track = this.#subtitles.of(label);
+      const startMs = Math.max(0, from - now);
+      return track === undefined
+        ? []
+        : [{ track, startMs, durationMs: until - now - startMs, cue: { settings, text } }];
+    });
+    if (cues.length > 0) this.#queueCues(cues);
   }
 
   /** @param until media time in seconds */

@@ -1,4 +1,5 @@
 import test from 'ava';
+import { Continuity } from '../../../src/core/continuity.ts';
 import { Counters } from '../../../src/core/counters.ts';
 import { InputStream, type TimedCue } from '../../../src/core/input-stream.ts';
 import { readCue, writeCue } from '../../../src/core/subtitle-cue.ts';
@@ -15,12 +16,12 @@ const SUBTITLES = {
   ],
 };
 
-const openInput = (subtitles: typeof SUBTITLES | undefined = SUBTITLES) =>
-  new InputStream('live', RTMP, new Counters(), { subtitles });
+const openInput = (subtitles: typeof SUBTITLES | undefined = SUBTITLES, continuity = new Continuity()) =>
+  new InputStream('live', RTMP, new Counters(), { subtitles, continuity });
 
 /** A stream whose media has come to a time, and what its readers get. */
-function live(seconds: number) {
-  const input = openInput();
+function live(seconds: number, continuity = new Continuity()) {
+  const input = openInput(SUBTITLES, continuity);
   input.setTracks([VIDEO]);
   const sink = new Sink();
   input.read(sink);
@@ -131,4 +132,76 @@ test('cues are refused without media, when too many wait, and when the stream ha
   const empty = openInput();
   empty.setTracks([VIDEO]);
   t.false(empty.showCues([cue(0, 'now')]));
+});
+
+/** What the stream that continues another one inherits, through the store. */
+function next(before: Continuity): Continuity {
+  return new Continuity(new Map(Object.entries(JSON.parse(JSON.stringify(Object.fromEntries(before.kept))))));
+}
+
+test('cues that wait, or are shown, go on in the stream that continues this one', (t) => {
+  const before = new Continuity();
+  const { input, cue } = live(10, before);
+  const long = (startMs: number, text: string): TimedCue => ({ ...cue(startMs, text), durationMs: 3_600_000 });
+  t.true(input.showCues([long(0, 'shown'), long(5000, 'waits'), { ...cue(0, 'over'), durationMs: 0 }]));
+  input.close('the publisher has gone');
+  const after = next(before);
+  const other = live(500, after);
+  t.deepEqual(other.shown(), [[500_000, 'shown']]);
+  other.input.write(video(506, false));
+  const [, [at, text] = []] = other.shown();
+  t.is(text, 'waits');
+  t.true(Number(at) > 500_000 && Number(at) <= 505_000, String(at));
+  // and once more, with one that is new
+  other.input.showCues([long(0, 'new')]);
+  const third = live(0, next(after));
+  third.input.write(video(6, false));
+  t.deepEqual(
+    third
+      .shown()
+      .map(([, one]) => one)
+      .sort(),
+    ['new', 'shown', 'waits'],
+  );
+});
+
+test('cues of a stream that was ended for good are not shown in the next one, nor those of a label that is gone', (t) => {
+  const before = new Continuity();
+  const { input, cue } = live(10, before);
+  input.showCues([{ ...cue(0, 'shown'), durationMs: 3_600_000 }]);
+  const gone = openInput({ ...SUBTITLES, rendition: SUBTITLES.rendition.slice(1) }, next(before));
+  gone.setTracks([VIDEO]);
+  const sink = new Sink();
+  gone.read(sink);
+  gone.write(video(0, true));
+  t.is(sink.packets.length, 1);
+  input.end('deleted');
+  t.deepEqual(live(0, next(before)).shown(), []);
+});
+
+test('cues that are kept have limits, and what is no cue is left out', (t) => {
+  const before = new Continuity();
+  const { input, cue } = live(10, before);
+  const large = Array.from({ length: 40 }, (_, index) => cue(60_000 + index, 'x'.repeat(1000)));
+  t.true(input.showCues(large));
+  t.is((before.kept.get('subtitles') as object[]).length, 32);
+  t.true(input.showCues(Array.from({ length: 500 }, (_, index) => cue(30_000 + index, 'y'))));
+  t.is((before.kept.get('subtitles') as object[]).length, 200);
+  const now = Date.now();
+  const good = { label: 'Korean', from: now, until: now + 3_600_000, settings: '', text: 'good' };
+  const others = [
+    { text: 'a\n\nb' },
+    { text: 1 },
+    { settings: '-->' },
+    { from: null },
+    { until: now - 1 },
+    { label: 2 },
+  ];
+  for (const value of [undefined, 'x', 1, [null, 1, 'x', [], ...others.map((one) => ({ ...good, ...one })), good]]) {
+    const { shown } = live(1, new Continuity(new Map([['subtitles', value]])));
+    t.deepEqual(
+      shown().map(([, text]) => text),
+      Array.isArray(value) ? ['good'] : [],
+    );
+  }
 });
