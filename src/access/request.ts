@@ -10,6 +10,8 @@ export interface Client {
   /** The client's own, as reported by trusted proxies. */
   readonly realAddress: string;
   readonly userAgent?: string | undefined;
+  /** Name by which it has authenticated itself, where it has. */
+  readonly user?: string | undefined;
   /** Port of this server that the client connected to. */
   readonly localPort: number;
 }
@@ -41,7 +43,7 @@ export interface AccessRequest extends Target {
 }
 
 export type IncomingProtocol = 'rtmp' | 'srt' | 'webrtc' | 'mpegts';
-export type OutgoingProtocol = 'webrtc' | 'llhls' | 'hlsv3' | 'playback' | 'thumbnail' | 'srt' | 'ovt';
+export type OutgoingProtocol = 'webrtc' | 'llhls' | 'hlsv3' | 'playback' | 'thumbnail' | 'srt' | 'ovt' | 'rtsp';
 
 export interface PublishRequest<P extends IncomingProtocol = IncomingProtocol> extends AccessRequest {
   readonly direction: 'incoming';
@@ -69,6 +71,7 @@ export const PROTOCOL_NAMES: Readonly<Record<AccessRequest['protocol'], string>>
   playback: 'playback',
   thumbnail: 'thumbnail',
   ovt: 'OVT',
+  rtsp: 'RTSP',
 };
 
 /** The configuration of a publisher module in an application; undefined when it is off, or closed for DRM. */

@@ -17,6 +17,7 @@ import type { ClusterTasks } from '../tasks/cluster-tasks.ts';
 import type { Recordings } from '../recording/finished/recordings.ts';
 import type { Records } from '../recording/records.ts';
 import type { Queues } from '../stats/queues.ts';
+import type { AddedKind } from '../stats/fields.ts';
 import type { SharedStatistics } from '../stats/shared-statistics.ts';
 import type { CodecInventory } from '../transcode/codecs.ts';
 import type { Version } from '../version.ts';
@@ -74,6 +75,8 @@ export interface ResourceOptions {
   readonly thumbnails?: ThumbnailSource | undefined;
   /** Statistics of the whole cluster; undefined on a node that runs alone. */
   readonly shared?: SharedStatistics;
+  /** As `StatisticsSources` has it. */
+  readonly addedKinds?: readonly AddedKind[];
   readonly queues: Queues;
   /** Access to other nodes, for lists that every node has; undefined on a node that runs alone. */
   readonly others?: OtherNodes;
@@ -126,7 +129,7 @@ export async function addResources(app: FastifyInstance, options: ResourceOption
   await app.register(eventRoutes(registry));
   await app.register(subtitleRoutes(registry));
   await app.register(sessionRoutes(registry, sessions));
-  await app.register(statisticsRoutes({ registry, directory, shared }));
+  await app.register(statisticsRoutes({ registry, directory, shared, added: options.addedKinds ?? [] }));
   const nodes = new AllNodes(cluster.config, others, user);
   await app.register(recordingRoutes({ registry, recordings: options.recordings, nodes, node: cluster.self.id }));
   await app.register(codecRoutes(codecs, nodes));

@@ -64,7 +64,7 @@ export type SignArguments = SignWanted | CheckWanted | { readonly what: 'help' }
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const DURATION = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/;
 const DATE = /^\d{4}-\d{2}-\d{2}(?:T[\d:.]+(?:Z|[+-]\d{2}:\d{2}))?$/;
-const SCHEMES = ['http', 'https', 'ws', 'wss', 'rtmp', 'rtmps', 'srt', 'ovt'];
+const SCHEMES = ['http', 'https', 'ws', 'wss', 'rtmp', 'rtmps', 'rtsp', 'rtsps', 'srt', 'ovt'];
 const STANDARD_PORTS: Readonly<Record<string, number>> = { http: 80, https: 443, ws: 80, wss: 443, rtmp: 1935 };
 
 /** @throws Error that names the fault in the arguments */

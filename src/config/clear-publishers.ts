@@ -5,6 +5,7 @@ const CLEAR = {
   webrtc: 'WebRTC',
   hls: 'HLS',
   srt: 'SRT',
+  rtsp: 'RTSP',
   ovt: 'OVT',
   thumbnail: 'Thumbnail',
   playback: 'Playback',

@@ -29,6 +29,9 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'Bind/Publishers/Thumbnail': 'Thumbnails.',
   'Bind/Publishers/WebRTC': 'WHEP, and viewers that signal over WebSocket.',
   'Bind/Publishers/SRT': 'SRT players. Not the port of the provider.',
+  'Bind/Publishers/RTSP': 'RTSP players. Opens when an application has the module.',
+  'Bind/Publishers/RTSP/UDPPort':
+    'UDP ports of RTP and RTCP, as pairs of an even port and the next. Without them media is sent over TCP alone.',
   'Bind/*/*/Port': 'Port.',
   'Bind/Managers/API/Port': 'Port for HTTP.',
   'Bind/Managers/Metrics':
@@ -169,7 +172,7 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'SignedPolicy/Algorithm': 'Hash of the HMAC: OvenMediaEngine uses `sha1`.',
   Enables: 'For whom it counts.',
   'Enables/Providers': 'Comma list: `rtmp`, `webrtc`, `srt`.',
-  'Enables/Publishers': 'Comma list: `webrtc`, `llhls`, `hlsv3`, `playback`, `thumbnail`, `srt`, `ovt`.',
+  'Enables/Publishers': 'Comma list: `webrtc`, `llhls`, `hlsv3`, `playback`, `thumbnail`, `srt`, `ovt`, `rtsp`.',
   'VirtualHost/AdmissionWebhooks': "An operator's server is asked about each client.",
   'AdmissionWebhooks/ControlServerUrl': 'Where to ask; of several, with commas between them, the first that answers.',
   'AdmissionWebhooks/Timeout':
@@ -292,6 +295,11 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'Schedule/ScheduleFilesDir': 'Folder of `.sch` files, which define channels.',
   'Multiplex/MuxFilesDir': 'Folder of `.mux` files, which define channels.',
 
+  'Application/Users':
+    'Names and passwords, one of which players over RTSP need. Without the element no password is asked for.',
+  'Users/User': 'A user.',
+  'Users/User/Name': 'Name.',
+  'Users/User/Password': 'Password.',
   'Application/Publishers': 'By which protocols streams may be played. One that is absent is off.',
   'Publishers/WebRTC': 'WebRTC.',
   'Publishers/LLHLS': 'LL-HLS.',
@@ -301,6 +309,7 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'Publishers/Thumbnail': 'Thumbnails.',
   'Publishers/SRT': 'SRT.',
   'Publishers/OVT': 'OVT.',
+  'Publishers/RTSP': 'RTSP.',
   AppWorkerCount: 'Tunes threads of OvenMediaEngine; without effect.',
   StreamWorkerCount: 'Tunes threads of OvenMediaEngine; without effect.',
   'Publishers/DelayBufferTimeMs': 'Not available: the element counts in each publisher.',

@@ -43,4 +43,5 @@ export type HlsPublisherConfig = NonNullable<Publishers['hls']>;
 export type LlhlsPublisherConfig = NonNullable<Publishers['llhls']>;
 export type WebrtcPublisherConfig = NonNullable<Publishers['webrtc']>;
 export type WebrtcBindConfig = NonNullable<BindConfig['publishers']['webrtc']>;
+export type RtspBindConfig = NonNullable<BindConfig['publishers']['rtsp']>;
 export type SrtBindConfig = NonNullable<BindConfig['publishers']['srt']>;

@@ -12,6 +12,7 @@ const ELEMENTS: Readonly<Record<string, string>> = {
   rtmpPush: 'RTMPPush',
   rtsp: 'RTSP',
   rtspPull: 'RTSPPull',
+  udpPort: 'UDPPort',
   srt: 'SRT',
   srtPush: 'SRTPush',
   mpegts: 'MPEGTS',

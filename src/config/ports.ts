@@ -3,13 +3,14 @@ import type { ServerConfig, WebrtcBindConfig } from './model.ts';
 import { elementPath } from './names.ts';
 import type { Path, Problem } from './resolve.ts';
 import { Server } from './elements/server.ts';
+import type { PortRange } from './values.ts';
 import { overlap, type UdpPorts } from './udp-ports.ts';
 
 interface Listener extends UdpPorts {
   readonly path: Path;
   readonly transport: Transport;
   /** Kind of listeners that may share one port. */
-  readonly shared?: 'http' | 'https' | 'ice';
+  readonly shared?: 'http' | 'https' | 'ice' | 'rtsp' | 'rtsps';
 }
 
 /** Ports that two modules ask for which cannot share them. */
@@ -51,7 +52,7 @@ function* listeners({ bind, cluster }: ServerConfig): Iterable<Listener> {
   yield* secured(['bind', 'managers', 'api'], managers.api);
   yield* tcp(['bind', 'managers', 'metrics'], managers.metrics);
   yield* secured(['bind', 'providers', 'rtmp'], providers.rtmp);
-  yield* tcp(['bind', 'providers', 'rtsp'], providers.rtsp);
+  yield* rtsp(['bind', 'providers', 'rtsp'], providers.rtsp);
   yield* udp(['bind', 'providers', 'srt'], providers.srt);
   yield* udp(['bind', 'providers', 'mpegts'], providers.mpegts);
   yield* webrtc(['bind', 'providers', 'webrtc'], providers.webrtc);
@@ -61,6 +62,7 @@ function* listeners({ bind, cluster }: ServerConfig): Iterable<Listener> {
   }
   yield* webrtc(['bind', 'publishers', 'webrtc'], publishers.webrtc);
   yield* udp(['bind', 'publishers', 'srt'], publishers.srt);
+  yield* rtsp(['bind', 'publishers', 'rtsp'], publishers.rtsp);
   yield* tcp(['cluster', 'node'], cluster?.node);
   yield* tcpPort(['cluster', 'node', 'agentCheckPort'], cluster?.node.agentCheckPort);
 }
@@ -89,6 +91,17 @@ function* secured(path: Path, bind: SecuredPorts = {}): Iterable<Listener> {
 function* http(path: Path, bind: SecuredPorts | undefined): Iterable<Listener> {
   for (const listener of secured(path, bind))
     yield { ...listener, shared: listener.path.at(-1) === 'port' ? 'http' : 'https' };
+}
+
+/** Publishers and players of RTSP may share their ports. */
+function* rtsp(
+  path: Path,
+  bind: (SecuredPorts & { readonly udpPort?: readonly PortRange[] }) | undefined,
+): Iterable<Listener> {
+  for (const listener of secured(path, bind))
+    yield { ...listener, shared: listener.path.at(-1) === 'port' ? 'rtsp' : 'rtsps' };
+  for (const range of bind?.udpPort ?? [])
+    yield { path: [...path, 'udpPort'], transport: 'udp', ...range, shared: 'rtsp' };
 }
 
 function* webrtc(path: Path, bind: WebrtcBindConfig | undefined): Iterable<Listener> {

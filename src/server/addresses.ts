@@ -24,6 +24,8 @@ export interface Addresses {
   /** Ports to publish SRT to, and to play it from. */
   readonly srt?: readonly PortRange[];
   readonly srtPlay?: readonly PortRange[];
+  /** Ports to play RTSP from. */
+  readonly rtspPlay?: PortPair;
   /** Ports that receive MPEG-TS over UDP. */
   readonly mpegts?: readonly UdpPorts[];
   /** ICE candidates, as `port/protocol`. */

@@ -338,7 +338,9 @@ export class Server {
         Object.keys(handlers).length > 0 && webrtc !== undefined ? [webrtc.signalling.routes(handlers)] : [];
       await http.listen(port, [...routes, ...peers, pagesRoutes({ ...pages, serves })], certificates);
     }
-    const hasTls = ports.list().some(({ secure }) => secure) || this.#addresses.rtmp?.tlsPort !== undefined;
+    const hasTls =
+      ports.list().some(({ secure }) => secure) ||
+      [this.#addresses.rtmp, this.#addresses.rtspPlay].some((bind) => bind?.tlsPort !== undefined);
     if (hasTls && this.#certificates.initial === undefined) {
       this.#options.log.warn(
         'no virtual host has a certificate: TLS ports refuse every connection until one is loaded',

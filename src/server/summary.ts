@@ -87,7 +87,7 @@ function pageUrl({ llhls, webrtc }: Addresses, { host, app, stream }: Example): 
 
 /** URLs by module where clients reach a node, at the address that it advertises in a cluster. */
 export function clientAddresses(config: ServerConfig, addresses: Addresses): Record<string, string[]> {
-  const { rtmp, mpegts, llhls, hls, webrtc, ovt, srt, srtPlay, api, whip } = addresses;
+  const { rtmp, mpegts, llhls, hls, webrtc, ovt, srt, srtPlay, rtspPlay, api, whip } = addresses;
   const advertised = config.cluster?.node.advertiseAddress;
   const host = advertised === undefined ? hostOf(config) : hostInUrl(advertised);
   const urls = (scheme: 'http' | 'ws', ports: PortPair | undefined): string[] =>
@@ -104,12 +104,13 @@ export function clientAddresses(config: ServerConfig, addresses: Addresses): Rec
     ...(ovt !== undefined && { ovt: [`ovt://${host}:${ovt}`] }),
     ...(srt !== undefined && { srt: srt.map(({ first }) => `srt://${host}:${first}`) }),
     ...(srtPlay !== undefined && { srtPlay: srtPlay.map(({ first }) => `srt://${host}:${first}`) }),
+    ...(rtspPlay !== undefined && { rtspPlay: rtspOrigins(rtspPlay, host) }),
     ...(api !== undefined && { api: urls('http', api) }),
   };
 }
 
 function watchRows(addresses: Addresses, names: Example): Row[] {
-  const { llhls, hls, webrtc, ovt, srtPlay, ice } = addresses;
+  const { llhls, hls, webrtc, ovt, srtPlay, rtspPlay = {}, ice } = addresses;
   const page = pageUrl(addresses, names);
   const path = `/${encodeURIComponent(names.app)}/${encodeURIComponent(names.stream)}`;
   const rows: Row[] = page === undefined ? [] : [['Page', page, `${new URL('/', page)} lists what is live`]];
@@ -124,7 +125,17 @@ function watchRows(addresses: Addresses, names: Example): Row[] {
     if (ice.length > 0) rows.push(['', `media on ${ice.join(', ')}`]);
   }
   if (ovt !== undefined) rows.push(['OVT', `ovt://${names.host}:${ovt}${path}`, 'for edges']);
+  for (const origin of rtspOrigins(rtspPlay, names.host))
+    rows.push([origin.startsWith('rtsps') ? 'RTSPS' : 'RTSP', `${origin}${path}`]);
   return [...rows, ...srtRows(srtPlay, names), ...secureRows([llhls, hls, webrtc], names.host)];
+}
+
+/** Origins of RTSP, the plain one first. */
+function rtspOrigins({ port, tlsPort }: PortPair, host: string): string[] {
+  return [
+    ...(port === undefined ? [] : [`rtsp://${host}:${port}`]),
+    ...(tlsPort === undefined ? [] : [`rtsps://${host}:${tlsPort}`]),
+  ];
 }
 
 function srtRows(ports: readonly PortRange[] = [], { vhost, host, app, stream }: Example): Row[] {

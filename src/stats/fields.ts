@@ -26,18 +26,31 @@ export const VIEWERS = {
   totalConnections: Type.Integer(),
 };
 
-const { playback, ...always } = integers<PublisherKind>(PUBLISHER_KINDS);
-export const PublisherConnections = Type.Object(alphabetical({ ...always, playback: Type.Optional(playback) }), {
-  description: 'current viewers, by publisher; `playback` where an application has that module',
-});
+/** Publishers that OvenMediaEngine does not have: answers have their keys only where they are in use. */
+export type AddedKind = 'playback' | 'rtsp';
 
-/** @param hasPlayback whether an application that is counted has Playback: other answers have the keys of OvenMediaEngine alone */
+const { playback, rtsp, ...always } = integers<PublisherKind>(PUBLISHER_KINDS);
+export const PublisherConnections = Type.Object(
+  alphabetical({ ...always, playback: Type.Optional(playback), rtsp: Type.Optional(rtsp) }),
+  {
+    description:
+      'current viewers, by publisher; `playback` where an application has that module, `rtsp` where players have a port',
+  },
+);
+
+/** @param added publishers in use beside those of OvenMediaEngine */
 export function shownConnections(
-  { playback: played, ...others }: Counted['publishers'],
-  hasPlayback: boolean,
+  { playback: playing, rtsp: overRtsp, ...others }: Counted['publishers'],
+  added: ReadonlySet<AddedKind>,
 ): Static<typeof PublisherConnections> {
-  return hasPlayback ? alphabetical({ ...others, playback: played }) : others;
+  return alphabetical({
+    ...others,
+    ...(added.has('playback') && { playback: playing }),
+    ...(added.has('rtsp') && { rtsp: overRtsp }),
+  });
 }
+
+export const NONE_ADDED: ReadonlySet<AddedKind> = new Set();
 
 export const ProviderConnections = Type.Object(integers<ProviderKind>(PROVIDER_KINDS), {
   description: 'current sources, by provider',

@@ -2,6 +2,7 @@ import Type, { type Static } from 'typebox';
 import type { Counted } from './counted.ts';
 import {
   alphabetical,
+  NONE_ADDED,
   PublisherConnections,
   RECEIVED,
   received,
@@ -25,13 +26,13 @@ export const StatisticsV1 = Type.Object(
 
 /**
  * Shows the counters of a stream, application, virtual host or server in the v1 form.
- * @param hasPlayback as of `shownConnections`
+ * @param added as of `shownConnections`
  */
-export function statisticsV1(counters: Counted, hasPlayback = false): Static<typeof StatisticsV1> {
+export function statisticsV1(counters: Counted, added = NONE_ADDED): Static<typeof StatisticsV1> {
   return {
     ...received(counters.in),
     ...sent(counters.out),
-    connections: shownConnections(counters.publishers, hasPlayback),
+    connections: shownConnections(counters.publishers, added),
     createdTime: localTime(counters.createdTime),
     lastUpdatedTime: localTime(counters.lastUpdatedTime),
     maxTotalConnectionTime: localTime(counters.maxTotalConnectionTime),

@@ -2,6 +2,7 @@ import Type, { type Static } from 'typebox';
 import type { Counted } from './counted.ts';
 import {
   alphabetical,
+  NONE_ADDED,
   ProviderConnections,
   PublisherConnections,
   RECEIVED,
@@ -21,14 +22,14 @@ export const StatisticsV2 = Type.Object({
   publishers: Type.Object(alphabetical({ ...SENT, ...VIEWERS, connections: PublisherConnections })),
 });
 
-export function statisticsV2(counters: Counted, hasPlayback = false): Static<typeof StatisticsV2> {
+export function statisticsV2(counters: Counted, added = NONE_ADDED): Static<typeof StatisticsV2> {
   return {
     createdTime: localTime(counters.createdTime),
     lastUpdatedTime: localTime(counters.lastUpdatedTime),
     providers: { ...received(counters.in), connections: counters.providers },
     publishers: {
       ...sent(counters.out),
-      connections: shownConnections(counters.publishers, hasPlayback),
+      connections: shownConnections(counters.publishers, added),
       maxTotalConnectionTime: localTime(counters.maxTotalConnectionTime),
       maxTotalConnections: counters.maxTotalConnections,
       totalConnections: counters.totalConnections,

@@ -18,6 +18,7 @@ export function configuredPorts({ providers, publishers }: BindConfig): PortsOf 
     playback: [...ports(publishers.llhls), ...ports(publishers.hls)],
     thumbnail: ports(publishers.thumbnail),
     srt: portsOfRanges(publishers.srt?.port),
+    rtsp: ports(publishers.rtsp),
     ovt: ports(publishers.ovt),
   };
   return ({ direction, protocol }) => (direction === 'incoming' ? incoming : outgoing)[protocol] ?? [];

@@ -5,6 +5,7 @@ const WEB = ['http', 'https', 'ws', 'wss'];
 const SCHEMES: Readonly<Partial<Record<AccessRequest['protocol'], readonly string[]>>> = {
   rtmp: ['rtmp', 'rtmps'],
   srt: ['srt'],
+  rtsp: ['rtsp', 'rtsps'],
   webrtc: WEB,
   llhls: WEB,
   hlsv3: WEB,

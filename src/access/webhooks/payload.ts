@@ -14,14 +14,21 @@ const PROTOCOLS: Readonly<Record<AccessRequest['protocol'], string>> = {
   playback: 'Playback',
   thumbnail: 'Thumbnail',
   ovt: 'OVT',
+  rtsp: 'RTSP',
 };
 
 /** Call of a control server about a client that connects now. @param hidesClients leaves out its addresses */
 export function callOf({ direction, protocol, url, client }: AccessRequest, hidesClients = false): WebhookCall {
-  const { userAgent } = client;
+  const { userAgent, user } = client;
   const { address, port, realAddress } = hidesClients ? hidden(client) : client;
   return {
-    client: { address, port, real_ip: realAddress, ...(userAgent !== undefined && { user_agent: userAgent }) },
+    client: {
+      address,
+      port,
+      real_ip: realAddress,
+      ...(userAgent !== undefined && { user_agent: userAgent }),
+      ...(user !== undefined && { user }),
+    },
     direction,
     protocol: PROTOCOLS[protocol],
     url,

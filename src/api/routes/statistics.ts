@@ -7,6 +7,7 @@ import type { VirtualHost } from '../../core/vhost.ts';
 import type { StreamDirectory } from '../../directory/stream-directory.ts';
 import type { StreamName } from '../../directory/stream-key.ts';
 import type { Counted } from '../../stats/counted.ts';
+import type { AddedKind } from '../../stats/fields.ts';
 import { applicationPlace, serverPlace, streamPlace, vhostPlace, type Place } from '../../stats/places.ts';
 import type { SharedStatistics } from '../../stats/shared-statistics.ts';
 import { StatisticsV1, statisticsV1 } from '../../stats/v1.ts';
@@ -21,9 +22,11 @@ export interface StatisticsSources {
   readonly directory: StreamDirectory;
   /** Statistics of the whole cluster; undefined on a node that runs alone. */
   readonly shared: SharedStatistics | undefined;
+  /** Publishers with a port of their own that OvenMediaEngine does not have. */
+  readonly added: readonly AddedKind[];
 }
 
-type Show = (counted: Counted, hasPlayback: boolean) => object;
+type Show = (counted: Counted, added: ReadonlySet<AddedKind>) => object;
 
 /** Counters of the server (v1 alone), virtual hosts, applications and input streams: on any node those of the cluster. */
 export function statisticsRoutes(sources: StatisticsSources): FastifyPluginAsyncTypebox {
@@ -77,12 +80,19 @@ function anyPlays(...vhosts: readonly VirtualHost[]): boolean {
   return vhosts.some(({ applications }) => [...applications.values()].some(({ config }) => plays(config)));
 }
 
-function answer({ shared }: StatisticsSources, place: Place, show: Show, hasPlayback: boolean, reply: FastifyReply) {
+function answer(
+  { shared, added }: StatisticsSources,
+  place: Place,
+  show: Show,
+  hasPlayback: boolean,
+  reply: FastifyReply,
+) {
+  const kinds = new Set<AddedKind>([...added, ...(hasPlayback ? (['playback'] as const) : [])]);
   const [own] = place.live;
   // a node that runs alone shows its own counters
-  if (shared === undefined) return ok(show(own as Counted, hasPlayback));
+  if (shared === undefined) return ok(show(own as Counted, kinds));
   return shared.read(place).then(({ counted, stale }) => {
     if (stale) markStale(reply);
-    return ok(show(counted, hasPlayback));
+    return ok(show(counted, kinds));
   });
 }

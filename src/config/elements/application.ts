@@ -1,9 +1,10 @@
 import Type, { type Static } from 'typebox';
-import { choice, flag, ignored, integer, optional, text, type Fail } from '../blocks.ts';
+import { choice, flag, ignored, integer, optional, repeated, text, type Fail } from '../blocks.ts';
 import { OutputProfiles } from './output-profile.ts';
 import { Providers } from './providers.ts';
 import { Publishers } from './publishers.ts';
-import { httpUrl, networkText, objectName } from './shared.ts';
+import { unique } from '../rules.ts';
+import { httpUrl, networkText, objectName, userName } from './shared.ts';
 import { Subtitles } from './subtitles.ts';
 
 const TranscodeWebhook = optional(
@@ -43,6 +44,13 @@ const Limits = optional({
   publishesPerMinute: integer(0),
 });
 
+/** Names and passwords for RTSP. Without the element no password is asked for. */
+const Users = optional({
+  user: repeated(Type.Object({ name: userName(), password: text() }), undefined, {
+    rule: (users: { name: string }[], fail: Fail) => unique(users, 'name', [], fail),
+  }),
+});
+
 /** Streams under one name space and one configuration; `*` is the template of applications that are created on demand. */
 export const Application = Type.Object(
   {
@@ -53,6 +61,7 @@ export const Application = Type.Object(
     eventGenerator: optional({ enable: flag(false), path: text({ default: '' }) }),
     subtitles: Subtitles,
     limits: Limits,
+    users: Users,
     standby: Type.Optional(Standby),
     providers: Providers,
     publishers: Publishers,

@@ -85,6 +85,18 @@ const DEFAULT_CANDIDATE: IceCandidate = { address: '*', first: 10000, last: 1000
 /** Half a day: a client that changes its network must be able to return with the same credentials. */
 export const CREDENTIAL_LIFETIME_MS = 43_200_000;
 
+/** Ports of RTP are even, and those of RTCP follow them (RFC 3550 section 11). */
+const rtsp = () =>
+  optional(
+    { ...secured(), udpPort: Type.Optional(portList('udp')), ...workers() },
+    {
+      rule: ({ udpPort = [] }: { udpPort?: readonly PortRange[] }, fail: Fail) => {
+        if (udpPort.some(({ first, last }) => first % 2 !== 0 || last % 2 !== 1))
+          fail(['udpPort'], 'has to be pairs of an even port and the next, such as 8000-8003');
+      },
+    },
+  );
+
 const iceCandidates = () =>
   section({
     iceCandidate: {
@@ -181,6 +193,7 @@ export const Bind = Type.Object(
       thumbnail: optional(http()),
       webrtc: webrtc(),
       srt: srt(workers()),
+      rtsp: rtsp(),
     }),
   },
   { complete: dropUnbound },

@@ -213,5 +213,6 @@ export const Publishers = section({
   thumbnail: optional({ ...played(), crossDomains: crossDomains() }),
   playback: optional({ ...played(), crossDomains: crossDomains() }),
   srt: optional(played()),
+  rtsp: optional(played()),
   ovt: optional(played()),
 });

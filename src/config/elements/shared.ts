@@ -58,3 +58,6 @@ export const hostNames = () => atLeastOne(contained(text(), 'Name'));
 
 /** Names that stand in URLs of the management API: there `/` separates names and `:` begins an action. */
 export const objectName = () => text({ is: 'a name (text without / and :)', pattern: '^[^/:]+$' });
+
+/** A colon would end a name in Basic credentials (RFC 7617 section 2). */
+export const userName = () => text({ is: 'a name (text without : and ")', pattern: '^[^:"]+$' });

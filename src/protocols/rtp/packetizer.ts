@@ -1,8 +1,9 @@
 import type { Packet } from '../../core/packet.ts';
 import type { Codec } from '../../core/track.ts';
+import { AacPacketizer, Ac3Packetizer, Eac3Packetizer, MpegAudioPacketizer, WholePacketizer } from './audio.ts';
 import { Av1Packetizer } from './av1.ts';
 import { H264Packetizer } from './h264.ts';
-import { OpusPacketizer } from './opus.ts';
+import { H265Packetizer } from './h265.ts';
 import type { PayloadSink } from './sender.ts';
 import { Vp8Packetizer } from './vp8.ts';
 import { Vp9Packetizer } from './vp9.ts';
@@ -15,10 +16,18 @@ export interface Packetizer {
 
 const PACKETIZERS: Partial<Record<Codec, new () => Packetizer>> = {
   H264: H264Packetizer,
+  H265: H265Packetizer,
   VP8: Vp8Packetizer,
   VP9: Vp9Packetizer,
   AV1: Av1Packetizer,
-  OPUS: OpusPacketizer,
+  OPUS: WholePacketizer,
+  AAC: AacPacketizer,
+  MP3: MpegAudioPacketizer,
+  MP2: MpegAudioPacketizer,
+  AC3: Ac3Packetizer,
+  EAC3: Eac3Packetizer,
+  PCMA: WholePacketizer,
+  PCMU: WholePacketizer,
 };
 
 /** @throws RangeError for a codec without payload format here */

@@ -1,6 +1,7 @@
 const SENDER_REPORT = 200;
 const RECEIVER_REPORT = 201;
 const SOURCE_DESCRIPTION = 202;
+const BYE = 203;
 const CNAME = 1;
 /** Seconds from the NTP epoch, 1900, to the Unix epoch. */
 const NTP_OFFSET = 2_208_988_800;
@@ -60,6 +61,16 @@ export function writeReceiverReport(ssrc: number, blocks: readonly ReceptionBloc
   report.writeUInt32BE(ssrc, 4);
   blocks.forEach((block, index) => writeBlock(report, 8 + BLOCK_SIZE * index, block));
   return report;
+}
+
+/** The end of a source: an empty receiver report, and BYE (RFC 3550 sections 6.1, 6.6). */
+export function writeBye(ssrc: number): Buffer {
+  const packet = Buffer.alloc(16);
+  writeHeader(packet, 0, 0, RECEIVER_REPORT, 8);
+  packet.writeUInt32BE(ssrc, 4);
+  writeHeader(packet, 8, 1, BYE, 8);
+  packet.writeUInt32BE(ssrc, 12);
+  return packet;
 }
 
 function writeBlock(report: Buffer, at: number, block: ReceptionBlock): void {

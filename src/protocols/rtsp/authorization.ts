@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 
 /** One challenge of a WWW-Authenticate field (RFC 7235 section 2.1). */
-interface Challenge {
+export interface Challenge {
   readonly scheme: string;
   readonly parameters: Readonly<Record<string, string>>;
 }
@@ -99,7 +99,8 @@ export function unauthorized(authorization: Authorization | undefined): string {
     : `the server asks for credentials only in ways that are not supported (401): ${unmet}`;
 }
 
-function parseChallenges(field: string): Challenge[] {
+/** Reads challenges of a WWW-Authenticate field, or credentials of an Authorization field, that have parameters. */
+export function parseChallenges(field: string): Challenge[] {
   const challenges: { scheme: string; parameters: Record<string, string> }[] = [];
   TOKEN.lastIndex = 0;
   const text = field.slice(0, MAX_FIELD);
@@ -147,7 +148,7 @@ function hashName(algorithm = 'MD5'): string | undefined {
   return Object.hasOwn(HASHES, name) ? HASHES[name] : undefined;
 }
 
-function hashOf(algorithm: string | undefined): (text: string) => string {
+export function hashOf(algorithm: string | undefined): (text: string) => string {
   const name = hashName(algorithm) as string;
   return (text) => createHash(name).update(text).digest('hex');
 }

@@ -21,6 +21,8 @@ export interface RtspRequest extends Message {
 }
 
 const RESPONSE = /^RTSP\/1\.\d +(\d{3})(?: (.*))?$/;
+/** End of a request line of another version, such as RTSP/2.0. */
+const VERSION = / RTSP\/\d\.\d\s*$/;
 const REQUEST = /^([A-Z_]+) +(\S+) +RTSP\/1\.\d$/;
 
 /**
@@ -33,7 +35,8 @@ export function parseHead(text: string): Omit<RtspResponse, 'body'> | Omit<RtspR
   const response = RESPONSE.exec(first.trimEnd());
   if (response !== null) return { status: Number(response[1]), reason: response[2] ?? '', headers };
   const request = REQUEST.exec(first.trimEnd());
-  if (request === null) throw new RtspError('not an RTSP message');
+  if (request === null)
+    throw VERSION.test(first) ? new RtspError('another version of RTSP', 505) : new RtspError('not an RTSP message');
   return { method: request[1] as string, uri: request[2] as string, headers };
 }
 
@@ -42,7 +45,34 @@ export function header(headers: Headers, name: string): string | undefined {
   return headers.get(name)?.[0];
 }
 
-export type Fields = Readonly<Record<string, string | undefined>>;
+/** Reason phrases of the statuses that a server sends (RFC 2326 section 7.1.1). */
+const REASONS: Readonly<Record<number, string>> = {
+  200: 'OK',
+  400: 'Bad Request',
+  401: 'Unauthorized',
+  403: 'Forbidden',
+  404: 'Not Found',
+  406: 'Not Acceptable',
+  451: 'Parameter Not Understood',
+  453: 'Not Enough Bandwidth',
+  454: 'Session Not Found',
+  455: 'Method Not Valid in This State',
+  459: 'Aggregate Operation Not Allowed',
+  460: 'Only Aggregate Operation Allowed',
+  461: 'Unsupported Transport',
+  500: 'Internal Server Error',
+  501: 'Not Implemented',
+  503: 'Service Unavailable',
+  505: 'RTSP Version Not Supported',
+  551: 'Option not supported',
+};
+
+export function reasonOf(status: number): string {
+  return REASONS[status] ?? (status < 500 ? 'Rejected' : 'Failed');
+}
+
+/** A field with several values is written several times. */
+export type Fields = Readonly<Record<string, string | readonly string[] | undefined>>;
 
 export function writeRequest(method: string, uri: string, fields: Fields): string {
   return `${method} ${uri} RTSP/1.0\r\n${writeFields(fields)}\r\n`;
@@ -54,7 +84,8 @@ export function writeResponse(status: number, reason: string, fields: Fields): s
 
 function writeFields(fields: Fields): string {
   let text = '';
-  for (const [name, value] of Object.entries(fields)) if (value !== undefined) text += `${name}: ${value}\r\n`;
+  for (const [name, value] of Object.entries(fields))
+    for (const one of typeof value === 'string' ? [value] : (value ?? [])) text += `${name}: ${one}\r\n`;
   return text;
 }
 

@@ -189,7 +189,7 @@ export class RtspReader {
     }
     this.#garbage += bytes;
     this.#sink.garbage(bytes);
-    if (this.#garbage > this.#limits.garbageBytes) throw new RtspError('the server sent data that is not RTSP');
+    if (this.#garbage > this.#limits.garbageBytes) throw new RtspError('it received data that is not RTSP');
   }
 }
 

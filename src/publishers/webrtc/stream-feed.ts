@@ -16,7 +16,7 @@ import type { MediaWorker } from '../../webrtc/media-worker.ts';
 import { EventFeed } from './event-feed.ts';
 import { jitterBuffer } from './jitter-buffer.ts';
 import { lowestFirst } from './ladder.ts';
-import { MediaClock } from './media-clock.ts';
+import { MediaClock } from '../../protocols/rtp/media-clock.ts';
 import { SharedOutlet, type OutletSource } from './shared-outlet.ts';
 import { SourceFeed } from './source-feed.ts';
 import { FEED_PAYLOAD_TYPE, type FeedOptions, type Outlet } from './track-feed.ts';

@@ -10,7 +10,7 @@ import { RtpSender } from '../../protocols/rtp/sender.ts';
 import { formatOf } from '../../webrtc/codecs.ts';
 import { playoutDelayExtension } from '../../webrtc/extensions.ts';
 import type { RtpChannel } from '../../webrtc/rtp-channel.ts';
-import type { MediaClock } from './media-clock.ts';
+import type { MediaClock } from '../../protocols/rtp/media-clock.ts';
 
 /** Target of a feed's packets: one producer of one worker. */
 export interface Outlet {

@@ -25,6 +25,7 @@ export interface KilnPorts {
   readonly ovt?: number;
   readonly srt?: number;
   readonly srtPlay?: number;
+  readonly rtspPlay?: number;
 }
 
 export interface KilnOptions {
@@ -43,6 +44,8 @@ export interface KilnOptions {
    * another port to publish to.
    */
   readonly srt?: { readonly in?: string; readonly out?: string; readonly provider?: string; readonly port?: string };
+  /** RTSP players: further XML of Bind/Publishers/RTSP. */
+  readonly rtsp?: string;
   /** `IP` elements; loopback's of IPv4 unless given. */
   readonly ip?: string;
   /** WebRTC publishers come in where WebRTC players do; further XML of the application's provider for them. */
@@ -82,7 +85,7 @@ export interface KilnOptions {
   readonly ownGroup?: boolean;
 }
 
-type Eleven<T> = [T, T, T, T, T, T, T, T, T, T, T];
+type Twelve<T> = [T, T, T, T, T, T, T, T, T, T, T, T];
 
 /** A Server.xml on given ports of the loopback interface. */
 export function serverXml(ports: KilnPorts, options: KilnOptions = {}): string {
@@ -106,6 +109,7 @@ export function serverXml(ports: KilnPorts, options: KilnOptions = {}): string {
     bindProviders = '',
     providers = '',
     srt,
+    rtsp,
     ip = `<IP>${options.host?.address ?? '127.0.0.1'}</IP>`,
   } = options;
   const tls =
@@ -128,7 +132,7 @@ export function serverXml(ports: KilnPorts, options: KilnOptions = {}): string {
   <Bind>
     <Managers><API><Port>${ports.api}</Port>${tlsPort(ports.apiTls)}</API></Managers>
     <Providers><RTMP><Port>${ports.rtmp}</Port>${tlsPort(ports.rtmps)}</RTMP>${whip === false ? '' : signalling}${srtBind(srtPorts, srt?.in)}${bindProviders}</Providers>
-    <Publishers>${srtBind(ports.srtPlay, srt?.out)}${ports.ovt === undefined ? '' : `<OVT><Port>${ports.ovt}</Port></OVT>`}
+    <Publishers>${rtsp === undefined ? '' : `<RTSP><Port>${ports.rtspPlay}</Port>${rtsp}</RTSP>`}${srtBind(ports.srtPlay, srt?.out)}${ports.ovt === undefined ? '' : `<OVT><Port>${ports.ovt}</Port></OVT>`}
       <LLHLS><Port>${ports.http}</Port>${tlsPort(ports.https)}</LLHLS>
       ${hls === undefined ? '' : `<HLS><Port>${ports.http}</Port></HLS>`}<Thumbnail><Port>${ports.http}</Port></Thumbnail>
       ${signalling}
@@ -146,7 +150,7 @@ export function serverXml(ports: KilnPorts, options: KilnOptions = {}): string {
         <Application>
           <Name>app</Name><Type>live</Type>
           <Providers><RTMP>${rtmp}</RTMP>${ovt ? '<OVT/>' : ''}${srt === undefined ? '' : `<SRT>${srt.provider ?? ''}</SRT>`}${whip === false ? '' : `<WebRTC><Timeout>10000</Timeout>${whip === true ? '' : whip}</WebRTC>`}${providers}</Providers>
-          <Publishers><LLHLS>${llhls}</LLHLS><WebRTC>${webrtc}</WebRTC>${hls === undefined ? '' : `<HLS>${hls}</HLS>`}${ovt ? '<OVT/>' : ''}${srt === undefined ? '' : '<SRT/>'}${publishers}</Publishers>${application}
+          <Publishers><LLHLS>${llhls}</LLHLS><WebRTC>${webrtc}</WebRTC>${hls === undefined ? '' : `<HLS>${hls}</HLS>`}${ovt ? '<OVT/>' : ''}${srt === undefined ? '' : '<SRT/>'}${rtsp === undefined ? '' : '<RTSP/>'}${publishers}</Publishers>${application}
         </Application>${applications}
       </Applications>
     </VirtualHost>
@@ -199,10 +203,22 @@ export class Kiln {
   }
 
   static async #start(options: KilnOptions): Promise<Kiln> {
-    const [rtmp, http, api, firstIce, lastIce, https, apiTls, ovt, rtmps, srt, srtPlay] = freePorts(
-      11,
-    ) as Eleven<number>;
-    const ports: KilnPorts = { rtmp, http, api, ice: [firstIce, lastIce], https, apiTls, ovt, rtmps, srt, srtPlay };
+    const [rtmp, http, api, firstIce, lastIce, https, apiTls, ovt, rtmps, srt, srtPlay, rtspPlay] = freePorts(
+      12,
+    ) as Twelve<number>;
+    const ports: KilnPorts = {
+      rtmp,
+      http,
+      api,
+      ice: [firstIce, lastIce],
+      https,
+      apiTls,
+      ovt,
+      rtmps,
+      srt,
+      srtPlay,
+      rtspPlay,
+    };
     const folder = await mkdtemp(join(tmpdir(), 'kiln-test-'));
     await writeFile(join(folder, 'Server.xml'), serverXml(ports, options));
     const kiln = new Kiln(ports, folder, options);
@@ -297,6 +313,11 @@ export class Kiln {
   /** Where it is played from. */
   srtPlayUrl(stream: string, more = ''): string {
     return `srt://${this.address}:${this.ports.srtPlay}?streamid=default/app/${stream}${more}`;
+  }
+
+  /** @param user `name:password@` */
+  rtspUrl(stream: string, user = ''): string {
+    return `rtsp://${user}${this.address}:${this.ports.rtspPlay}/app/${stream}`;
   }
 
   ovtUrl(stream: string, app = 'app'): string {

@@ -20,6 +20,7 @@ export interface VhostShape {
   readonly signedPolicy?: VirtualHostConfig['signedPolicy'];
   readonly admissionWebhooks?: VirtualHostConfig['admissionWebhooks'];
   readonly limits?: ApplicationConfig['limits'];
+  readonly users?: ApplicationConfig['users'];
   readonly outputProfile?: ApplicationConfig['outputProfiles']['outputProfile'];
 }
 
@@ -32,6 +33,7 @@ export function addVhost(registry: Registry, shape: VhostShape = {}): void {
     signedPolicy,
     admissionWebhooks,
     limits,
+    users,
     providers,
     outputProfile = [],
   } = shape;
@@ -45,6 +47,7 @@ export function addVhost(registry: Registry, shape: VhostShape = {}): void {
       name: application,
       type: 'live',
       limits,
+      users,
       providers,
       publishers,
       outputProfiles: { outputProfile },

@@ -77,7 +77,10 @@ function publishRows({ rtmp = [], whip = [], srt = [] }, { vhost, app, stream })
  * @param {StreamName & { output: string }} stream
  * @returns {Address[]}
  */
-function playRows({ llhls = [], hls = [], webrtc = [], srtPlay = [], ovt = [] }, { vhost, app, output }) {
+function playRows(
+  { llhls = [], hls = [], webrtc = [], srtPlay = [], rtspPlay = [], ovt = [] },
+  { vhost, app, output },
+) {
   const path = inPath(app, output);
   return [
     ...llhls.map((base) => /** @type {const} */ (['Page', `${base}/${path}`])),
@@ -86,6 +89,7 @@ function playRows({ llhls = [], hls = [], webrtc = [], srtPlay = [], ovt = [] },
     ...webrtc.map((base) => /** @type {const} */ (['WHEP', `${base.replace(/^ws/, 'http')}/${path}?direction=whep`])),
     ...webrtc.map((base) => /** @type {const} */ (['OvenPlayer', `${base}/${path}`])),
     ...srtPlay.map((base) => /** @type {const} */ (['SRT', `${base}?streamid=${inPath(vhost, app, output)}`])),
+    ...rtspPlay.map((base) => /** @type {const} */ (['RTSP', `${base}/${path}`])),
     ...ovt.map((base) => /** @type {const} */ (['OVT', `${base}/${path}`])),
   ];
 }

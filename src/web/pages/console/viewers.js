@@ -16,6 +16,7 @@ const PROTOCOLS = {
   llhls: 'LL-HLS',
   hlsv3: 'HLS',
   srt: 'SRT',
+  rtsp: 'RTSP',
   ovt: 'OVT',
   thumbnail: 'thumbnails',
   file: 'recordings',

@@ -282,7 +282,7 @@ test('an RTSP stream ends when the server hangs up, sends anything but RTSP, lea
     [one, two, three, four].map(({ ends }) => ends),
     [
       ['the server closed the connection'],
-      ['the server sent data that is not RTSP'],
+      ['it received data that is not RTSP'],
       ['the source has gone'],
       ['no packet for 300 ms'],
     ],

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { MediaClock } from '../../../../src/publishers/webrtc/media-clock.ts';
+import { MediaClock } from '../../../../src/protocols/rtp/media-clock.ts';
 
 const MS = { num: 1, den: 1000 };
 

@@ -1,0 +1,140 @@
+import { createSocket, type Socket } from 'node:dgram';
+import { isIPv6 } from 'node:net';
+import type { PortRange } from '../../config/values.ts';
+import { canonicalAddress } from '../../lib/address.ts';
+import { ListenError } from '../../core/listen-error.ts';
+
+/** Kernel buffer for the key frames of many players at once. */
+const SEND_BYTES = 1024 * 1024;
+/** Unsent bytes of a socket above which packets are dropped, as a network would do. */
+const MAX_QUEUED_BYTES = 4 * 1024 * 1024;
+
+interface Pair {
+  readonly port: number;
+  readonly rtp: Socket;
+  readonly rtcp: Socket;
+  lanes: number;
+}
+
+/** The client's side of one track: an address, and ports of RTP and RTCP. */
+interface Client {
+  readonly address: string;
+  readonly ports: readonly [number, number];
+  /** Called for everything that comes from there. */
+  readonly heard: () => void;
+}
+
+/** UDP from and to one client's ports, for one track. */
+export interface DatagramLane {
+  /** Ports of this server. */
+  readonly ports: readonly [number, number];
+  rtp(data: Buffer): void;
+  rtcp(data: Buffer): void;
+  close(): void;
+}
+
+/** Pairs of UDP ports of one address, each shared by the tracks of many players (RFC 3550 section 11). */
+export class DatagramPorts {
+  readonly #pairs: Pair[] = [];
+  /** By socket, then by address and port of the client. */
+  readonly #clients = new Map<Socket, Map<string, () => void>>();
+
+  /** @param host `*` for every IPv4 address @throws ListenError */
+  static async open(host: string, ranges: readonly PortRange[]): Promise<DatagramPorts> {
+    const ports = new DatagramPorts();
+    try {
+      for (const { first, last } of ranges)
+        for (let port = first; port < last; port += 2) await ports.#open(host === '*' ? '0.0.0.0' : host, port);
+    } catch (error) {
+      ports.close();
+      throw error;
+    }
+    return ports;
+  }
+
+  /** Gives a client the pair of ports with the fewest. */
+  add({ address, ports: [rtpPort, rtcpPort], heard }: Client): DatagramLane {
+    const pair = this.#pairs.reduce((best, one) => (one.lanes < best.lanes ? one : best));
+    pair.lanes++;
+    const undo = [this.#listen(pair.rtp, address, rtpPort, heard), this.#listen(pair.rtcp, address, rtcpPort, heard)];
+    let closed = false;
+    return {
+      ports: [pair.port, pair.port + 1],
+      rtp: (data) => send(pair.rtp, data, rtpPort, address),
+      rtcp: (data) => send(pair.rtcp, data, rtcpPort, address),
+      close: () => {
+        if (closed) return;
+        closed = true;
+        pair.lanes--;
+        for (const one of undo) one();
+      },
+    };
+  }
+
+  /** Idempotent. */
+  close(): void {
+    for (const { rtp, rtcp } of this.#pairs.splice(0)) {
+      rtp.close();
+      rtcp.close();
+    }
+    this.#clients.clear();
+  }
+
+  async #open(host: string, port: number): Promise<void> {
+    const rtp = await bound(host, port);
+    try {
+      const rtcp = await bound(host, port + 1);
+      this.#pairs.push({ port, rtp, rtcp, lanes: 0 });
+      for (const socket of [rtp, rtcp]) this.#receive(socket);
+    } catch (error) {
+      rtp.close();
+      throw error;
+    }
+  }
+
+  #receive(socket: Socket): void {
+    const clients = new Map<string, () => void>();
+    this.#clients.set(socket, clients);
+    socket.on('message', (_, { address, port }) => clients.get(keyOf(canonicalAddress(address), port))?.());
+    // an error of one sent packet means nothing: the connection of the requests shows whether the client is there
+    socket.on('error', () => {});
+  }
+
+  #listen(socket: Socket, address: string, port: number, heard: () => void): () => void {
+    const clients = this.#clients.get(socket);
+    const key = keyOf(address, port);
+    clients?.set(key, heard);
+    return () => {
+      if (clients?.get(key) === heard) clients.delete(key);
+    };
+  }
+}
+
+function keyOf(address: string, port: number): string {
+  return `${address} ${port}`;
+}
+
+function send(socket: Socket, data: Buffer, port: number, address: string): void {
+  if (socket.getSendQueueSize() < MAX_QUEUED_BYTES) socket.send(data, port, address, () => {});
+}
+
+function bound(address: string, port: number): Promise<Socket> {
+  const ipv6 = isIPv6(address);
+  return new Promise((resolve, reject) => {
+    const socket = createSocket({
+      type: ipv6 ? 'udp6' : 'udp4',
+      ipv6Only: ipv6,
+      sendBufferSize: SEND_BYTES,
+      // clients are known by their addresses
+      lookup: (host, _, done) => done(null, host, ipv6 ? 6 : 4),
+    });
+    socket.once('error', (error: NodeJS.ErrnoException) => {
+      socket.close();
+      reject(new ListenError(error.code ?? '', 'bind', address, port));
+    });
+    socket.bind(port, address, () => {
+      socket.removeAllListeners('error');
+      resolve(socket);
+    });
+  });
+}

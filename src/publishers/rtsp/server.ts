@@ -1,0 +1,96 @@
+import type { BlockList, Socket } from 'node:net';
+import type { PortRange } from '../../config/values.ts';
+import type { Logger } from '../../log/log.ts';
+import { listenTcp, type OnSocket, type Peer, type TcpListener } from '../../protocols/tcp.ts';
+import type { CertificateStore } from '../../tls/certificates.ts';
+import { createTlsFront, type TlsFront } from '../../tls/tls-front.ts';
+import { DatagramPorts } from './datagram-ports.ts';
+
+export interface RtspServerOptions {
+  readonly host: string;
+  /** Absent: none in the clear. */
+  readonly port: number | undefined;
+  /** Port of RTSPS. */
+  readonly tlsPort: number | undefined;
+  /** Ports of media over UDP, in pairs. */
+  readonly udpPort: readonly PortRange[];
+  readonly certificates: CertificateStore;
+  readonly proxyNetworks?: BlockList;
+  readonly log: Logger;
+  /** Reason to reject another client; undefined while there is room. */
+  readonly objection: () => string | undefined;
+  readonly onClient: (socket: Socket, peer: Peer, datagrams: DatagramPorts | undefined) => void;
+  readonly onRefused: (reason: string, peer: Peer, kind?: 'tls') => void;
+}
+
+/** TLS handshakes that may be under way at once. */
+const MAX_HANDSHAKES = 512;
+
+/** Ports of RTSP at one address: in the clear, over TLS, and UDP ports for media. */
+export class RtspServer {
+  readonly #options: RtspServerOptions;
+  readonly #listeners: TcpListener[] = [];
+  #datagrams: DatagramPorts | undefined;
+  #front: TlsFront | undefined;
+  #handshakes = 0;
+
+  /** @throws the system's error, or ListenError, when a port cannot be opened */
+  static async listen(options: RtspServerOptions): Promise<RtspServer> {
+    const server = new RtspServer(options);
+    const { port, tlsPort, udpPort, host } = options;
+    try {
+      if (udpPort.length > 0) server.#datagrams = await DatagramPorts.open(host, udpPort);
+      const take: OnSocket = (socket, peer) => options.onClient(socket, peer, server.#datagrams);
+      if (port !== undefined) await server.#listen(port, take);
+      if (tlsPort !== undefined) await server.#listen(tlsPort, server.#secured());
+    } catch (error) {
+      await server.close();
+      throw error;
+    }
+    return server;
+  }
+
+  private constructor(options: RtspServerOptions) {
+    this.#options = options;
+  }
+
+  /** Stops listening, and closes the ports of media. Idempotent. */
+  async close(): Promise<void> {
+    for (const listener of this.#listeners.splice(0)) await listener.close();
+    this.#front?.close();
+    this.#datagrams?.close();
+  }
+
+  async #listen(port: number, take: OnSocket): Promise<void> {
+    const { host, proxyNetworks, log, objection, onRefused } = this.#options;
+    const listener = await listenTcp({ host, port, proxyNetworks, log }, (socket, peer) => {
+      const refused =
+        objection() ?? (this.#handshakes < MAX_HANDSHAKES ? undefined : 'too many TLS handshakes are open');
+      if (refused === undefined) return take(socket, peer);
+      onRefused(refused, peer);
+      socket.on('error', () => {}).destroy();
+    });
+    this.#listeners.push(listener);
+  }
+
+  /** Media over TLS is in the connection alone. */
+  #secured(): OnSocket {
+    const { certificates, onClient, onRefused } = this.#options;
+    const front = createTlsFront({
+      certificates,
+      onSecure: (socket, peer) => onClient(socket, peer, undefined),
+      onFailure: (reason, peer) => peer && onRefused(reason, peer, 'tls'),
+    });
+    this.#front = front;
+    return (socket, peer) => {
+      this.#handshakes++;
+      let isOpen = true;
+      const over = (): void => {
+        if (isOpen) this.#handshakes--;
+        isOpen = false;
+      };
+      socket.once('close', over);
+      front.accept(socket, peer);
+    };
+  }
+}

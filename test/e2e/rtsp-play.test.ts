@@ -1,0 +1,139 @@
+import { execFile, execFileSync } from 'node:child_process';
+import { promisify } from 'node:util';
+import test from 'ava';
+import { publishPattern } from '../support/media/ffmpeg.ts';
+import { Teardown } from '../support/programs/teardown.ts';
+import { evenPair } from '../support/rtsp/publisher.ts';
+import { shared } from '../support/runner/shared.ts';
+import { Kiln } from '../support/server/kiln.ts';
+import { until } from '../support/time/until.ts';
+
+const run = promisify(execFile);
+const PICTURE = { size: '160x90', rate: 15, gop: 30, bitrate: '200k' };
+const USERS = '<Users><User><Name>anna</Name><Password>s3:cret</Password></User></Users>';
+
+const undo = new Teardown();
+test.after.always(() => undo.run());
+
+/** A server with a stream `talk` in an application for all, and one in an application for users. */
+const server = shared(async () => {
+  const udp = evenPair();
+  const kiln = await Kiln.start({
+    rtsp: `<UDPPort>${udp}-${udp + 1}</UDPPort>`,
+    hls: '',
+    applications: `<Application><Name>closed</Name><Type>live</Type><Providers><RTMP/></Providers><Publishers><RTSP/></Publishers>${USERS}</Application>`,
+  });
+  undo.teardown(() => kiln.stop());
+  for (const url of [kiln.rtmpUrl('talk'), kiln.rtmpUrl('talk').replace('/app/', '/closed/')]) {
+    const program = publishPattern(url, PICTURE);
+    undo.teardown(() => program.stop());
+  }
+  await kiln.liveStream('talk');
+  await until('the other one is live', async () => {
+    const { body } = await kiln.api<string[]>('/v1/vhosts/default/apps/closed/streams');
+    return body.response.includes('talk');
+  });
+  return kiln;
+});
+
+const has = (program: string, ...args: string[]): boolean => {
+  try {
+    execFileSync(program, args, { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+interface Probe {
+  readonly streams: readonly { readonly codec_name: string; readonly width?: number; readonly sample_rate?: string }[];
+  readonly packets: readonly { readonly codec_type: string; readonly flags: string }[];
+}
+
+/** What ffprobe makes of a second of a stream. */
+async function probe(url: string, transport: string): Promise<Probe> {
+  const args = ['-v', 'error', '-rtsp_transport', transport, '-show_streams', '-show_packets', '-of', 'json'];
+  const { stdout } = await run('ffprobe', [...args, '-read_intervals', '%+1', url], {
+    timeout: 100_000,
+    maxBuffer: 2 ** 26,
+  });
+  return JSON.parse(stdout) as Probe;
+}
+
+for (const transport of ['tcp', 'udp'])
+  test(`ffmpeg plays H.264 and AAC over ${transport}, from a key frame on, and decodes them without a fault`, async (t) => {
+    const kiln = await server();
+    const { streams, packets } = await probe(kiln.rtspUrl('talk'), transport);
+    t.deepEqual(streams.map(({ codec_name }) => codec_name).sort(), ['aac', 'h264']);
+    t.is(streams.find(({ codec_name }) => codec_name === 'h264')?.width, 160);
+    t.is(streams.find(({ codec_name }) => codec_name === 'aac')?.sample_rate, '48000');
+    t.true(packets.some(({ codec_type }) => codec_type === 'video'));
+    const { stderr } = await run(
+      'ffmpeg',
+      [
+        '-v',
+        'warning',
+        '-nostdin',
+        '-rtsp_transport',
+        transport,
+        '-i',
+        kiln.rtspUrl('talk'),
+        '-t',
+        '2',
+        '-f',
+        'null',
+        '-',
+      ],
+      { timeout: 100_000 },
+    );
+    t.notRegex(stderr, /missed|error|corrupt|conceal|no frame|non-existing/i);
+  });
+
+for (const transport of ['tcp', 'udp'])
+  for (const [media, depay] of [
+    ['video', 'rtph264depay ! h264parse ! avdec_h264'],
+    ['audio', 'rtpmp4gdepay ! avdec_aac'],
+  ] as const)
+    test(`GStreamer plays ${media} over ${transport}`, async (t) => {
+      if (!has('gst-inspect-1.0', 'rtspsrc')) return t.pass('skipped: this machine has no rtspsrc of GStreamer');
+      const kiln = await server();
+      const source = `rtspsrc location=${kiln.rtspUrl('talk')} protocols=${transport}`;
+      const pipeline = `${source} ! application/x-rtp,media=${media} ! ${depay} ! fakesink num-buffers=20`;
+      await run('gst-launch-1.0', ['-q', ...pipeline.split(' ')], { timeout: 100_000 });
+      t.pass();
+    });
+
+test('users are asked for a password, by ffmpeg and GStreamer alike', async (t) => {
+  const kiln = await server();
+  const url = (user: string) => kiln.rtspUrl('talk', user).replace('/app/', '/closed/');
+  const { streams } = await probe(url('anna:s3%3Acret@'), 'tcp');
+  t.is(streams.length, 2);
+  for (const user of ['', 'anna:wrong@', 'eva:s3%3Acret@'])
+    await t.throwsAsync(probe(url(user), 'tcp'), { message: /401 Unauthorized/ });
+  t.notRegex(kiln.log, /s3(?::|%3A)cret/);
+  if (!has('gst-inspect-1.0', 'rtspsrc')) return;
+  const pipeline = `rtspsrc location=${url('')} user-id=anna user-pw=s3:cret protocols=tcp ! application/x-rtp,media=video ! fakesink num-buffers=5`;
+  await run('gst-launch-1.0', ['-q', ...pipeline.split(' ')], { timeout: 100_000 });
+});
+
+test('a stream that is not there is not found', async (t) => {
+  const kiln = await server();
+  await t.throwsAsync(probe(kiln.rtspUrl('none'), 'tcp'), { message: /404 Not Found/ });
+});
+
+test('a player is a session of the API, counted as rtsp, and can be kicked', async (t) => {
+  const kiln = await server();
+  const url = kiln.rtspUrl('talk') + '?session=watched';
+  const playing = run('ffmpeg', ['-v', 'error', '-nostdin', '-rtsp_transport', 'tcp', '-i', url, '-f', 'null', '-'], {
+    timeout: 100_000,
+  }).then(
+    () => 'ended',
+    () => 'ended',
+  );
+  const sessions = '/v1/vhosts/default/apps/app/streams/talk/sessions';
+  await until('it is listed', async () => JSON.stringify((await kiln.api(sessions)).body.response).includes('watched'));
+  const { body } = await kiln.api<{ connections: Record<string, number> }>('/v1/stats/current/vhosts/default/apps/app');
+  t.true((body.response.connections['rtsp'] ?? 0) > 0);
+  await kiln.api(`${sessions}/watched`, 'DELETE');
+  t.is(await playing, 'ended');
+});

@@ -1,0 +1,57 @@
+import type { ExecutionContext } from 'ava';
+import { pino } from 'pino';
+import type { AccessOptions } from '../../../src/access/access.ts';
+import type { Packet } from '../../../src/core/packet.ts';
+import { Registry } from '../../../src/core/registry.ts';
+import { RtspPublisher } from '../../../src/publishers/rtsp/index.ts';
+import { CertificateStore } from '../../../src/tls/certificates.ts';
+import { aloneWith } from '../cluster/alone.ts';
+import { tracksOf } from '../media/coded-packets.ts';
+import { freePorts } from '../network/ports.ts';
+import { addVhost, goLive, type VhostShape } from '../server/live.ts';
+
+export interface PublisherOptions {
+  readonly packets: readonly Packet[];
+  readonly vhost?: VhostShape;
+  readonly access?: Partial<AccessOptions>;
+  readonly udp?: boolean;
+}
+
+/** Two UDP ports, an even one and the next. */
+export function evenPair(): number {
+  for (;;) {
+    const [port = 0] = freePorts(1);
+    if (port % 2 === 0) return port;
+  }
+}
+
+/** A live stream `talk`, and a port to play it from over RTSP. */
+export async function startPublisher(
+  t: ExecutionContext,
+  { packets, vhost, access: admitting, udp }: PublisherOptions,
+) {
+  const registry = new Registry();
+  addVhost(registry, { publishers: { rtsp: { maxConnection: 0 } } as never, ...vhost });
+  const [port = 0] = freePorts(1);
+  const first = evenPair();
+  const lines: string[] = [];
+  const log = pino({ level: 'debug' }, { write: (line: string) => void lines.push(line) });
+  const { cluster, access } = await aloneWith(registry, { log, ...admitting });
+  const publisher = await RtspPublisher.listen({
+    registry,
+    access,
+    certificates: new CertificateStore({ folder: '.', log }),
+    ip: ['127.0.0.1'],
+    log,
+    bind: { port, ...(udp && { udpPort: [{ first, last: first + 1 }] }) } as never,
+  });
+  t.teardown(async () => {
+    registry.close('the test is over');
+    await publisher.close();
+    access.close();
+    await cluster.close();
+  });
+  const output = goLive(registry, 'app', 'talk', tracksOf(packets));
+  registry.vhosts.get('default')?.applications.get('app')?.announce(output);
+  return { port, udpPort: first, output, registry, publisher, access, lines };
+}
