@@ -20,8 +20,12 @@ export function keyAttributes(drm: DrmKey): string[] {
 
 /** Lines of a media playlist in front of EXT-X-MAP; '' where nothing changes. @param before keys that are in force */
 export function keyLines(keys: readonly string[] | undefined, before?: readonly string[]): string {
-  const lines = linesOf(keys);
-  if (lines === linesOf(before)) return '';
+  return changedLines(linesOf(keys), linesOf(before));
+}
+
+/** Lines of the keys of some segments after others; '' where nothing changes. @param before lines of the keys that are in force */
+export function changedLines(lines: string, before: string): string {
+  if (lines === before) return '';
   return lines === '' ? '#EXT-X-KEY:METHOD=NONE\n' : lines;
 }
 

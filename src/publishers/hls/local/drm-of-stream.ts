@@ -63,8 +63,6 @@ export function drmOfStream(
       return 'unusable';
     }
     if (keys === undefined) log.warn('the stream is published in clear: no entry of the DRM file matches it');
-    if (keys !== undefined && config.dvr?.enable === true)
-      log.warn('players cannot rewind this stream: DVR does not work with DRM');
     return keys && { keys, read, period };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;

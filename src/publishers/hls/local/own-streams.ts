@@ -142,8 +142,7 @@ export class OwnStreams {
     const stream = new PackagedStream({
       drm,
       ...{ form, output, application, config, partDelay, keyCounts, log },
-      // the past has no keys: it would be listed as if it were in clear
-      past: drm === undefined ? this.#past(application, name, config) : undefined,
+      past: this.#past(application, name, config),
     });
     const viewers = new StreamViewers({
       ...{ form, stream, application, access, endedOpenings: this.#endedOpenings },

@@ -3,7 +3,7 @@ import type { WithBytes } from '../../../peers/peer-call.ts';
 import type { PeerCalls } from '../../../peers/peer-calls.ts';
 import { KilnError, kilnError } from '../../../errors.ts';
 import { Text } from '../answer/text.ts';
-import { journalLine, readJournal } from '../rewind/journal.ts';
+import { journalLines, readJournal } from '../rewind/journal.ts';
 import { numberedName } from '../rewind/numbered-name.ts';
 import { Shelf } from '../rewind/shelf.ts';
 import { firstNumber, withPast } from '../rewind/with-past.ts';
@@ -161,6 +161,6 @@ export function pastState(
   longest: number,
   fills: number,
 ): WithBytes<PastState> {
-  const lines = shelf.segments(from, MOST_SEGMENTS).map((segment) => journalLine(segment));
-  return { answer: { run, first: shelf.past.first, longest, fills }, bytes: Buffer.from(lines.join('')) };
+  const lines = journalLines(shelf.segments(from, MOST_SEGMENTS));
+  return { answer: { run, first: shelf.past.first, longest, fills }, bytes: Buffer.from(lines) };
 }

@@ -4,7 +4,7 @@ import type { Cluster, NodeIdentity } from '#cluster';
 import { KilnError, kilnError } from '../../../errors.ts';
 import { definePeerCall, STREAM_FIELDS, type PeerCall } from '../../../peers/peer-call.ts';
 import type { PeerCalls } from '../../../peers/peer-calls.ts';
-import { journalLine, readJournal, type PastSegment } from './journal.ts';
+import { journalLines, readJournal, type PastSegment } from './journal.ts';
 import { FILE_NAME, type Page, type RunFiles } from './run-files.ts';
 import type { StreamNames } from './stream-folder.ts';
 
@@ -123,7 +123,7 @@ export function answerElsewhere(
     const { lists, last } = await found(asked).page(asked.after, ignored);
     const journals = Array.from(lists, ([name, segments]) => ({
       name,
-      lines: Buffer.from(segments.map((segment) => journalLine(segment)).join('')),
+      lines: Buffer.from(journalLines(segments)),
     }));
     return {
       answer: {

@@ -5,8 +5,8 @@ import { Compile } from 'typebox/compile';
 const MAX_SECONDS = 4000;
 const FileName = Type.String({ pattern: '^[a-z]+_[A-Za-z0-9_]+\\.(m4s|ts|vtt)$', maxLength: 200 });
 
-/** A complete segment of a media playlist, as `FollowedSegment` describes it, whose media is kept elsewhere. */
-export const PastSegment = Type.Object({
+/** Line of a journal for a segment. */
+const StoredSegment = Type.Object({
   /** File name of its media. */
   name: FileName,
   /** Media sequence number. */
@@ -21,30 +21,69 @@ export const PastSegment = Type.Object({
   gap: Type.Boolean(),
   /** Playlist lines for ad breaks that begin or end with it; '' or ended by a line feed. */
   breaks: Type.String({ pattern: '^(#EXT-X-[^\\n]*\\n)*$' }),
-  init: Type.Optional(Type.Object({ name: FileName })),
+  /** Encrypted segments need the keys of a line before. */
+  init: Type.Optional(Type.Object({ name: FileName, encrypted: Type.Optional(Type.Boolean()) })),
   /** Bytes from the begin of the media to the end of its first frame, which can be decoded alone. */
   keyFrame: Type.Optional(Type.Integer({ minimum: 1, maximum: 2 ** 32 - 1 })),
 });
-export type PastSegment = Static<typeof PastSegment>;
+type StoredSegment = Static<typeof StoredSegment>;
 
-let compiled: ReturnType<typeof Compile<typeof PastSegment>> | undefined;
+/** Line of a journal for the keys of all segments of an initialization. */
+const StoredKeys = Type.Object({
+  init: FileName,
+  /** Playlist lines (EXT-X-KEY). */
+  keys: Type.String({ pattern: '^(#EXT-X-KEY:[^\\n]*\\n)+$' }),
+});
 
-/** Line of a journal for a segment. */
-export function journalLine(segment: PastSegment): string {
+/** A complete segment of a media playlist, as `FollowedSegment` describes it, whose media is kept elsewhere. */
+export interface PastSegment extends Omit<StoredSegment, 'init'> {
+  /** With playlist lines of the keys of its segments, ended by a line feed; '' or absent for segments in clear. */
+  readonly init?: { readonly name: string; readonly keys?: string };
+}
+
+let compiled: ReturnType<typeof Compile<typeof StoredSegment>> | undefined;
+let compiledKeys: ReturnType<typeof Compile<typeof StoredKeys>> | undefined;
+
+/** Lines of a journal for segments. */
+export function journalLines(segments: readonly PastSegment[]): string {
+  return segments.map((segment, index) => journalLine(segment, segments[index - 1])).join('');
+}
+
+/**
+ * Line of a journal for a segment, after a line of its keys where they are new.
+ * @param before segment of the line before; undefined for the first line
+ */
+export function journalLine(segment: PastSegment, before?: PastSegment): string {
+  const keys = segment.init?.keys ?? '';
+  const isNew = keys !== '' && before?.init?.name !== segment.init?.name;
+  return (isNew ? `${JSON.stringify({ init: segment.init?.name, keys })}\n` : '') + segmentLine(segment);
+}
+
+function segmentLine(segment: PastSegment): string {
   const { name, msn, duration, wallClock, discontinuity, discontinuitySequence, gap, breaks, init, keyFrame } = segment;
   return `${JSON.stringify({
     ...{ name, msn, duration, wallClock, discontinuity, discontinuitySequence, gap, breaks },
-    ...(init && { init: { name: init.name } }),
+    ...(init && { init: { name: init.name, ...((init.keys ?? '') !== '' && { encrypted: true }) } }),
     ...(keyFrame !== undefined && { keyFrame }),
   })}\n`;
 }
 
-/** Segments of a journal. Damaged lines, such as the last one before a crash, are left out. */
+/**
+ * Segments of a journal. Damaged lines, such as the last one before a crash, are left out, and so are encrypted segments whose keys
+ * were in one.
+ */
 export function readJournal(text: string): PastSegment[] {
-  const known = (compiled ??= Compile(PastSegment));
+  const known = (compiled ??= Compile(StoredSegment));
+  const knownKeys = (compiledKeys ??= Compile(StoredKeys));
+  const all = new Map<string, string>();
   return text.split('\n').flatMap((line) => {
     const value = parsed(line);
-    return known.Check(value) ? [value] : [];
+    if (knownKeys.Check(value)) all.set(value.init, value.keys);
+    if (!known.Check(value)) return [];
+    const { init, ...segment } = value;
+    if (init?.encrypted !== true) return [value];
+    const keys = all.get(init.name);
+    return keys === undefined ? [] : [{ ...segment, init: { name: init.name, keys } }];
   });
 }
 

@@ -1,4 +1,5 @@
 import { extinf, tsExtinf } from '../../../packaging/listed-duration.ts';
+import { changedLines } from '../../../packaging/drm/key-tags.ts';
 import { TextPiece } from '../answer/text.ts';
 import type { PastSegment } from './journal.ts';
 
@@ -16,6 +17,8 @@ export class PastBlock {
   readonly first: number;
   /** File name of the initialization of all. */
   readonly init: string | undefined;
+  /** Playlist lines of the keys of all; '' for segments in clear. */
+  readonly keys: string;
   readonly #query: string;
   readonly #durations = new Float64Array(MOST);
   readonly #wallClocks = new Float64Array(MOST);
@@ -32,9 +35,10 @@ export class PastBlock {
   /** Last piece of the text that was asked for. */
   #piece: { readonly from: number; readonly to: number; readonly piece: TextPiece } | undefined;
 
-  constructor(first: number, init: string | undefined, query: string) {
+  constructor(first: number, init: PastSegment['init'], query: string) {
     this.first = first;
-    this.init = init;
+    this.init = init?.name;
+    this.keys = init?.keys ?? '';
     this.#query = query;
   }
 
@@ -44,7 +48,7 @@ export class PastBlock {
   }
 
   takes({ init }: PastSegment): boolean {
-    return this.#count < MOST && init?.name === this.init;
+    return this.#count < MOST && init?.name === this.init && (init?.keys ?? '') === this.keys;
   }
 
   append(segment: PastSegment): void {
@@ -102,7 +106,7 @@ export class PastBlock {
       discontinuitySequence: this.discontinuitySequence(msn),
       gap: this.isGap(msn),
       breaks: lines.slice(discontinuity ? DISCONTINUITY.length : 0, lines.indexOf(DATE)),
-      ...(this.init !== undefined && { init: { name: this.init } }),
+      ...(this.init !== undefined && { init: { name: this.init, ...(this.keys !== '' && { keys: this.keys }) } }),
       ...(this.#iFrames[index] !== 0 && { keyFrame: this.#iFrames[index] as number }),
     };
   }
@@ -124,21 +128,21 @@ export class PastBlock {
 
   /**
    * Lines of the segments from one number up to another, the higher excluded.
-   * @param named whether the lines name the initialization
+   * @param before the block before, whose initialization and keys are in force
    */
-  pieces(from: number, to: number, named: boolean): TextPiece[] {
+  pieces(from: number, to: number, before: PastBlock | undefined): TextPiece[] {
     const [start, end] = [from - this.first, to - this.first];
     const offset = this.#offsets[start] as number;
-    if (!named || this.init === undefined) return [this.#pieceOf(offset, this.#offsets[end] as number)];
+    if (before?.init === this.init) return [this.#pieceOf(offset, this.#offsets[end] as number)];
     const tag = this.isDiscontinuity(from) ? DISCONTINUITY : '';
-    const head = new TextPiece(Buffer.from(`${tag}#EXT-X-MAP:URI="${this.init}${this.#query}"\n`));
+    const head = new TextPiece(Buffer.from(tag + this.#head(before)));
     return [head, this.#pieceOf(offset + tag.length, this.#offsets[end] as number)];
   }
 
   /** Lines of the first frames of the segments, as of `pieces`. Those without one are gaps, so that numbers stay the same. */
-  iFrames(from: number, to: number, named: boolean): TextPiece[] {
+  iFrames(from: number, to: number, before: PastBlock | undefined): TextPiece[] {
     const tag = this.isDiscontinuity(from) ? DISCONTINUITY : '';
-    const head = named && this.init !== undefined ? `${tag}#EXT-X-MAP:URI="${this.init}${this.#query}"\n` : tag;
+    const head = tag + this.#head(before);
     if (this.#iFrameLines?.from !== from || this.#iFrameLines.to !== to) {
       let lines = '';
       for (let msn = from; msn < to; msn++)
@@ -146,6 +150,12 @@ export class PastBlock {
       this.#iFrameLines = { from, to, piece: new TextPiece(Buffer.from(lines)) };
     }
     return [...(head === '' ? [] : [new TextPiece(Buffer.from(head))]), this.#iFrameLines.piece];
+  }
+
+  /** Lines that name keys and initialization where they change. */
+  #head(before: PastBlock | undefined): string {
+    if (this.init === undefined || before?.init === this.init) return '';
+    return `${changedLines(this.keys, before?.keys ?? '')}#EXT-X-MAP:URI="${this.init}${this.#query}"\n`;
   }
 
   #iFrame(msn: number): string {

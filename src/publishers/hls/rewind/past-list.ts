@@ -210,28 +210,33 @@ export class PastList {
     return this.#blockOf(msn).init;
   }
 
+  /** Playlist lines of the keys of a listed segment; '' for one in clear. */
+  keys(msn: number): string {
+    return this.#blockOf(msn).keys;
+  }
+
   /** Lines of the listed segments from one number up to another, the higher excluded. The first one names its initialization. */
   pieces(from: number, to: number): TextPiece[] {
-    return this.#lines(from, to, (block, start, end, named) => block.pieces(start, end, named));
+    return this.#lines(from, to, (block, start, end, before) => block.pieces(start, end, before));
   }
 
   /** Lines of the first frames of all segments, in byte ranges of their media. Those without one are gaps. */
   iFrames(): TextPiece[] {
-    return this.#lines(this.#first, this.#next, (block, start, end, named) => block.iFrames(start, end, named));
+    return this.#lines(this.#first, this.#next, (block, start, end, before) => block.iFrames(start, end, before));
   }
 
   #lines(
     from: number,
     to: number,
-    of: (block: PastBlock, start: number, end: number, named: boolean) => readonly TextPiece[],
+    of: (block: PastBlock, start: number, end: number, before: PastBlock | undefined) => readonly TextPiece[],
   ): TextPiece[] {
-    let init: string | undefined;
+    let before: PastBlock | undefined;
     return this.#blocks.flatMap((block) => {
       const [start, end] = [Math.max(from, this.#first, block.first), Math.min(to, block.next)];
       if (start >= end) return [];
-      const named = block.init !== init;
-      init = block.init;
-      return of(block, start, end, named);
+      const lines = of(block, start, end, before);
+      before = block;
+      return lines;
     });
   }
 
@@ -253,8 +258,7 @@ export class PastList {
 
   #appendTo(blocks: PastBlock[], segment: PastSegment): void {
     let block = blocks.at(-1);
-    if (block?.takes(segment) !== true)
-      blocks.push((block = new PastBlock(segment.msn, segment.init?.name, this.#query)));
+    if (block?.takes(segment) !== true) blocks.push((block = new PastBlock(segment.msn, segment.init, this.#query)));
     block.append(segment);
   }
 
@@ -287,7 +291,7 @@ export class PastList {
       discontinuitySequence: this.discontinuitiesTo(last),
       gap: true,
       breaks: '',
-      ...(block.init !== undefined && { init: { name: block.init } }),
+      ...(block.init !== undefined && { init: { name: block.init, ...(block.keys !== '' && { keys: block.keys }) } }),
     };
   }
 }

@@ -370,7 +370,7 @@ export class Rewind implements Follower {
     return {
       ...{ ...segment, list: shelf.name, gap: body === undefined, bytes: 0, body: () => body ?? [] },
       breaksBefore: shelf.past.dateRanges(msn),
-      ...(init !== undefined && data !== undefined && { init: { name: init.name, data } }),
+      ...(init !== undefined && data !== undefined && { init: { name: init.name, data, keys: init.keys ?? '' } }),
     };
   }
 

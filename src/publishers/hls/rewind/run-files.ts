@@ -40,6 +40,8 @@ export class RunFiles {
   readonly #journals = new Map<string, number[]>();
   /** First number of the journal that is written for each media playlist. */
   readonly #current = new Map<string, number>();
+  /** Newest segment of the journal that is written for each media playlist. */
+  readonly #noted = new Map<string, PastSegment>();
   #isMade = false;
 
   /** @param folder absolute; made with the first file */
@@ -120,9 +122,14 @@ export class RunFiles {
       if (current !== undefined) await appended.close(this.#pathOf(list, current));
       journals.push(segment.msn);
       this.#current.set(list, segment.msn);
+      this.#noted.delete(list);
     }
     try {
-      await appended.append(this.#pathOf(list, this.#current.get(list) as number), journalLine(segment));
+      await appended.append(
+        this.#pathOf(list, this.#current.get(list) as number),
+        journalLine(segment, this.#noted.get(list)),
+      );
+      this.#noted.set(list, segment);
     } catch (error) {
       // it may end in the middle of a line now
       this.#current.delete(list);

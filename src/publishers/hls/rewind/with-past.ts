@@ -1,5 +1,6 @@
 import { targetOf } from '../../../packaging/listed-duration.ts';
 import type { ChunklistForm } from '../../../packaging/playlist.ts';
+import { changedLines } from '../../../packaging/drm/key-tags.ts';
 import { TextPiece } from '../answer/text.ts';
 import type { PastList } from './past-list.ts';
 
@@ -10,8 +11,11 @@ const DISCONTINUITY = '#EXT-X-DISCONTINUITY\n';
 const TARGET = /^#EXT-X-TARGETDURATION:(\d+)$/m;
 /** A gap at the head of the segments. */
 const GAP_AT_HEAD =
-  /^(?:#EXT-X-(?:DISCONTINUITY|MAP:.*|PROGRAM-DATE-TIME:.*|DATERANGE:.*)\n)*#EXT-X-GAP\n#EXTINF:.*\n.+\n/;
-const MAP = /^((?:#EXT-X-(?:DISCONTINUITY|DATERANGE:.*)\n)*)#EXT-X-MAP:URI="([^"]*)"\n/;
+  /^(?:#EXT-X-(?:DISCONTINUITY|KEY:.*|MAP:.*|PROGRAM-DATE-TIME:.*|DATERANGE:.*)\n)*#EXT-X-GAP\n#EXTINF:.*\n.+\n/;
+/** An initialization, with the keys that its segments need. */
+const KEYED_MAP = /(?:^#EXT-X-KEY:.*\n)*^#EXT-X-MAP:.*\n/m;
+const KEY = /^#EXT-X-KEY:.*\n/gm;
+const MAP = /^((?:#EXT-X-(?:DISCONTINUITY|DATERANGE:.*|KEY:.*)\n)*)#EXT-X-MAP:URI="([^"]*)"\n/;
 /** Target durations from the end of the playlist beyond which a delta update may skip segments (RFC 8216bis 4.4.3.8). */
 const SKIP_UNTIL_TARGETS = 6;
 /** EXT-X-SKIP needs it (RFC 8216bis 8). */
@@ -62,8 +66,8 @@ export function withPast(list: string, past: PastList | undefined, options: Past
   if (sequence > 0) text += `#EXT-X-DISCONTINUITY-SEQUENCE:${sequence}\n`;
   // delta updates have all date ranges: CAN-SKIP-DATERANGES is not offered
   if (skipped > 0) text += `#EXT-X-SKIP:SKIPPED-SEGMENTS=${skipped}\n${past.dateRanges(shown)}`;
-  const init = from > shown ? past.init(from - 1) : undefined;
-  return [text, ...past.pieces(shown, from), (follows ? DISCONTINUITY : '') + withoutMap(rest, init)].map(toPiece);
+  const present = from > shown ? afterInit(rest, past.init(from - 1), past.keys(from - 1)) : rest;
+  return [text, ...past.pieces(shown, from), (follows ? DISCONTINUITY : '') + present].map(toPiece);
 }
 
 /** Finds where the present playlist goes on after the past; undefined where there is nothing in front of it. */
@@ -86,19 +90,24 @@ interface Present {
 function afterGaps(segments: string, msn: number, past: PastList): Present {
   let [rest, from, map] = [segments, msn, ''];
   for (let gap = GAP_AT_HEAD.exec(rest); gap !== null && past.has(from); gap = GAP_AT_HEAD.exec(rest)) {
-    map = /^#EXT-X-MAP:.*\n/m.exec(gap[0])?.[0] ?? map;
+    map = KEYED_MAP.exec(gap[0])?.[0] ?? map;
     rest = rest.slice(gap[0].length);
     from++;
   }
   return { rest: MAP.test(rest) ? rest : map + rest, from };
 }
 
-/** Removes the first EXT-X-MAP if it names an initialization that is in force already. */
-function withoutMap(segments: string, init: string | undefined): string {
+/**
+ * Removes the first EXT-X-MAP, and its keys, if it names an initialization that is in force already. Says where segments in clear
+ * follow encrypted ones.
+ * @param keys lines of those that are in force
+ */
+function afterInit(segments: string, init: string | undefined, keys: string): string {
   if (init === undefined) return segments;
-  return segments.replace(MAP, (all, before: string, uri: string) =>
-    uri.replace(/\?.*$/, '') === init ? before : all,
-  );
+  return segments.replace(MAP, (all, before: string, uri: string) => {
+    if (uri.replace(/\?.*$/, '') === init) return before.replaceAll(KEY, '');
+    return before.search(KEY) < 0 ? before + changedLines('', keys) + all.slice(before.length) : all;
+  });
 }
 
 function offeringSkips(tags: string, target: number): string {

@@ -1,6 +1,11 @@
 import test from 'ava';
 import { PastList } from '../../../../../src/publishers/hls/rewind/past-list.ts';
-import { journalLine, readJournal, type PastSegment } from '../../../../../src/publishers/hls/rewind/journal.ts';
+import {
+  journalLine,
+  journalLines,
+  readJournal,
+  type PastSegment,
+} from '../../../../../src/publishers/hls/rewind/journal.ts';
 
 const DAY = Date.UTC(2026, 0, 1);
 const INIT = 'init_5_video_abcdefgh_llhls.m4s';
@@ -251,4 +256,39 @@ test('gaps after the last segment that is filled keep its discontinuities', (t) 
     [0, 0, 1, 1, 1],
   );
   t.is(text(list, 0, 7).split('EXT-X-DISCONTINUITY').length, 2);
+});
+
+const KEYS = '#EXT-X-KEY:METHOD=SAMPLE-AES,URI="skd://1"\n';
+const MORE_KEYS = '#EXT-X-KEY:METHOD=SAMPLE-AES,URI="skd://2"\n';
+const keyed = (msn: number, version: number, keys: string): PastSegment =>
+  segment(msn, { init: { name: INIT.replace('_llhls', `_v${version}_llhls`), keys } });
+
+test('keys are named where they change, up to segments in clear', (t) => {
+  const list = listOf([keyed(1, 1, KEYS), keyed(2, 1, KEYS), keyed(3, 2, MORE_KEYS), segment(4), segment(5)]);
+  const tags = (lines: string): string[] =>
+    [...lines.matchAll(/^#EXT-X-(?:KEY:.*|MAP)|^seg_5_\d+/gm)].map(([tag]) => tag);
+  const [one, other] = [KEYS.trim(), MORE_KEYS.trim()];
+  t.deepEqual(tags(text(list, 1, 6)), [
+    ...[one, '#EXT-X-MAP', 'seg_5_1', 'seg_5_2', other, '#EXT-X-MAP', 'seg_5_3'],
+    ...['#EXT-X-KEY:METHOD=NONE', '#EXT-X-MAP', 'seg_5_4', 'seg_5_5'],
+  ]);
+  t.deepEqual(tags(text(list, 2, 3)), [one, '#EXT-X-MAP', 'seg_5_2']);
+  const iFrames = list
+    .iFrames()
+    .map(({ plain }) => plain.toString())
+    .join('');
+  t.deepEqual(tags(iFrames), tags(text(list, 1, 6)));
+  t.deepEqual(list.segment(3, 'x').init, keyed(3, 2, MORE_KEYS).init);
+});
+
+test('a journal has the keys of an initialization once, in front of its segments', (t) => {
+  const given = [segment(0), keyed(1, 1, KEYS), keyed(2, 1, KEYS), keyed(3, 2, MORE_KEYS), segment(4)];
+  const lines = journalLines(given);
+  t.is(lines.split('skd://1').length, 2);
+  t.deepEqual(readJournal(lines), given);
+  const damaged = lines
+    .split('\n')
+    .filter((line) => !line.includes('skd://1'))
+    .join('\n');
+  t.deepEqual(readJournal(damaged), [given[0], given[3], given[4]], 'segments without their keys are not listed');
 });

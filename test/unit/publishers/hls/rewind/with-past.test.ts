@@ -4,7 +4,7 @@ import { withPast, type PastOptions } from '../../../../../src/publishers/hls/re
 
 const INIT = 'init_5.m4s';
 
-function pastOf(from: number, to: number, gaps: readonly number[] = []): PastList {
+function pastOf(from: number, to: number, gaps: readonly number[] = [], keys = ''): PastList {
   const past = new PastList('');
   for (let msn = from; msn < to; msn++)
     past.add({
@@ -16,7 +16,7 @@ function pastOf(from: number, to: number, gaps: readonly number[] = []): PastLis
       discontinuitySequence: msn > 3 ? 1 : 0,
       gap: gaps.includes(msn),
       breaks: '',
-      init: { name: INIT },
+      init: { name: INIT, ...(keys !== '' && { keys }) },
     });
   return past;
 }
@@ -81,7 +81,9 @@ test('a delta update of a short past leaves out nothing', (t) => {
 
 test('a delta update skips the whole past of a window that reaches the skip boundary', (t) => {
   const window = [10, 11, 12, 13, 14, 15, 16].map((msn) => lines(msn)).join('');
-  const list = compose(`${HEAD}#EXT-X-MEDIA-SEQUENCE:10\n${MAP}${window}`, pastOf(0, 17), { form: 'delta' });
+  const list = compose(`${HEAD}#EXT-X-MEDIA-SEQUENCE:10\n${MAP}${window}`, pastOf(0, 17), {
+    form: 'delta',
+  });
   t.deepEqual(numbersIn(list), [10, 11, 12, 13, 14, 15, 16]);
   t.true(list?.includes(`#EXT-X-SKIP:SKIPPED-SEGMENTS=10\n${MAP}`));
 });
@@ -133,7 +135,13 @@ test('a delta update has the date ranges of segments that it leaves out', (t) =>
   const range = (id: number): string => `#EXT-X-DATERANGE:ID="${id}",START-DATE="1970-01-01T00:00:00Z"\n`;
   for (let msn = 0; msn < 12; msn++)
     past.add({
-      ...{ name: `seg_5_${msn}_v.m4s`, msn, duration: 2, wallClock: msn * 2000, discontinuity: false },
+      ...{
+        name: `seg_5_${msn}_v.m4s`,
+        msn,
+        duration: 2,
+        wallClock: msn * 2000,
+        discontinuity: false,
+      },
       ...{ discontinuitySequence: 0, gap: false, init: { name: INIT } },
       breaks: `${range(msn)}#EXT-X-CUE-OUT:DURATION=2\n`,
     });
@@ -163,4 +171,26 @@ test('the target duration is that of the longest segment of the past', (t) => {
   t.regex(list ?? '', /^#EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=YES,PART-HOLD-BACK=1.5,CAN-SKIP-UNTIL=18$/m);
   // six target durations: segments 3 to 11
   t.deepEqual(numbersIn(list), [3, 4, 5, 6, 7, 8, 9, 10, 11]);
+});
+
+const KEYS = '#EXT-X-KEY:METHOD=SAMPLE-AES,URI="skd://1"\n';
+const tagsIn = (list = ''): string[] => [...list.matchAll(/^#EXT-X-(?:KEY:.*|MAP:.*)/gm)].map(([tag]) => tag);
+
+test('keys in force are named once, across the begin of the present playlist', (t) => {
+  const edge = EDGE.replace(MAP, KEYS + MAP);
+  t.deepEqual(tagsIn(compose(edge, pastOf(1, 12, [], KEYS))), [KEYS.trim(), MAP.trim()]);
+  const next = MAP.replace('init_5', 'init_6');
+  t.deepEqual(tagsIn(compose(EDGE.replace(MAP, next), pastOf(1, 12, [], KEYS))), [
+    ...[KEYS.trim(), MAP.trim(), '#EXT-X-KEY:METHOD=NONE', next.trim()],
+  ]);
+  t.deepEqual(
+    tagsIn(compose(EDGE.replace(MAP, KEYS + next), pastOf(1, 12))),
+    [MAP, KEYS, next].map((tag) => tag.trim()),
+  );
+  // gaps of the present playlist that the past has: the keys that they named stay in force
+  const gaps = `${HEAD}#EXT-X-MEDIA-SEQUENCE:10\n#EXT-X-DISCONTINUITY-SEQUENCE:1\n${KEYS}${next}${lines(10, GAP)}${lines(11)}`;
+  t.deepEqual(
+    tagsIn(compose(gaps, pastOf(1, 11))),
+    [MAP, KEYS, next].map((tag) => tag.trim()),
+  );
 });
