@@ -39,6 +39,8 @@ export class Window<Data = Buffer> extends EventEmitter<WindowEvents<Data>> {
 
   constructor(limits: WindowLimits, maxBytes = MAX_BYTES) {
     super();
+    // one for each label of subtitles
+    this.setMaxListeners(0);
     this.#limits = limits;
     this.#maxBytes = maxBytes;
   }

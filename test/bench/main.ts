@@ -25,6 +25,7 @@ import { record } from './record.ts';
 import { pushes } from './pushes.ts';
 import { scale } from './scale.ts';
 import { start } from './start.ts';
+import { subtitles } from './subtitles.ts';
 import { transcode } from './transcode.ts';
 import { webrtc } from './webrtc.ts';
 
@@ -43,6 +44,7 @@ const ALL: readonly Measurement[] = [
   dvr,
   playback,
   drm,
+  subtitles,
   channel,
   api,
   cluster,

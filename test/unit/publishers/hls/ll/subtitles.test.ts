@@ -25,9 +25,13 @@ const AUDIO = audioTrack();
 const HEADER = 'WEBVTT\nX-TIMESTAMP-MAP=LOCAL:00:00:00.000,MPEGTS:0\n';
 
 /** A stream with subtitles. */
-async function open(t: ExecutionContext, tracks: readonly MediaTrack[] = [VIDEO, AUDIO]) {
+async function open(
+  t: ExecutionContext,
+  tracks: readonly MediaTrack[] = [VIDEO, AUDIO],
+  subtitles: object = SUBTITLES,
+) {
   const publishers = { llhls: LLHLS, hls: { segmentDuration: 2, segmentCount: 4 } };
-  const application = { name: 'app', type: 'live', publishers, subtitles: SUBTITLES };
+  const application = { name: 'app', type: 'live', publishers, subtitles };
   const server = await openLlhls(t, { vhost: { applications: [application] } });
   const { input, output } = server.goLive(tracks);
   output.setTracks(input.tracks);
@@ -53,6 +57,14 @@ async function open(t: ExecutionContext, tracks: readonly MediaTrack[] = [VIDEO,
   };
   return { ...server, input, output, track, play, say, read, list };
 }
+
+test('many labels follow one video without a warning', async (t) => {
+  const rendition = Array.from({ length: 12 }, (_, index) => ({ label: `Label ${index}` }));
+  const { play, read } = await open(t, [VIDEO], { ...SUBTITLES, rendition });
+  play(0, 3);
+  const master = await read('/app/stream/llhls.m3u8');
+  t.is(master.split('TYPE=SUBTITLES').length, 13);
+});
 
 test('the master playlist lists the labels as subtitles of every variant', async (t) => {
   const { play, read } = await open(t);
