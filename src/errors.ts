@@ -107,6 +107,7 @@ const table = {
   streamNotLive: [409, (internalName: string) => `The stream is not live: [${internalName}]`],
   notAcceptable: [406, (detail: string) => `The offer is not acceptable: ${detail}`],
   nothingPlayable: [406, () => 'The offer and the stream have no codec in common'],
+  codecsNotTaken: [406, (codecs: string) => `The player takes none of the codecs of the stream: ${codecs}`],
   sessionExists: [409, (id: string) => `The session already exists: [${id}]`],
   sessionRefused: [403, (id: string) => `The session was ended by the server and may not return: [${id}]`],
   preconditionFailed: [412, () => 'If-Match names another ICE session'],

@@ -43,7 +43,16 @@ export interface AccessRequest extends Target {
 }
 
 export type IncomingProtocol = 'rtmp' | 'srt' | 'webrtc' | 'mpegts';
-export type OutgoingProtocol = 'webrtc' | 'llhls' | 'hlsv3' | 'playback' | 'thumbnail' | 'srt' | 'ovt' | 'rtsp';
+export type OutgoingProtocol =
+  | 'webrtc'
+  | 'llhls'
+  | 'hlsv3'
+  | 'playback'
+  | 'thumbnail'
+  | 'srt'
+  | 'ovt'
+  | 'rtsp'
+  | 'rtmp';
 
 export interface PublishRequest<P extends IncomingProtocol = IncomingProtocol> extends AccessRequest {
   readonly direction: 'incoming';

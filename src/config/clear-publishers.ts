@@ -6,6 +6,7 @@ const CLEAR = {
   hls: 'HLS',
   srt: 'SRT',
   rtsp: 'RTSP',
+  rtmp: 'RTMP',
   ovt: 'OVT',
   thumbnail: 'Thumbnail',
   playback: 'Playback',

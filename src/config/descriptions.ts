@@ -32,6 +32,7 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'Bind/Publishers/RTSP': 'RTSP players. Opens when an application has the module.',
   'Bind/Publishers/RTSP/UDPPort':
     'UDP ports of RTP and RTCP, as pairs of an even port and the next. Without them media is sent over TCP alone.',
+  'Bind/Publishers/RTMP': 'RTMP players. Ports may be those of the provider.',
   'Bind/*/*/Port': 'Port.',
   'Bind/Managers/API/Port': 'Port for HTTP.',
   'Bind/Managers/Metrics':
@@ -172,7 +173,8 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'SignedPolicy/Algorithm': 'Hash of the HMAC: OvenMediaEngine uses `sha1`.',
   Enables: 'For whom it counts.',
   'Enables/Providers': 'Comma list: `rtmp`, `webrtc`, `srt`.',
-  'Enables/Publishers': 'Comma list: `webrtc`, `llhls`, `hlsv3`, `playback`, `thumbnail`, `srt`, `ovt`, `rtsp`.',
+  'Enables/Publishers':
+    'Comma list: `webrtc`, `llhls`, `hlsv3`, `playback`, `thumbnail`, `srt`, `ovt`, `rtsp`, `rtmp`.',
   'VirtualHost/AdmissionWebhooks': "An operator's server is asked about each client.",
   'AdmissionWebhooks/ControlServerUrl': 'Where to ask; of several, with commas between them, the first that answers.',
   'AdmissionWebhooks/Timeout':
@@ -308,6 +310,7 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'Publishers/Push': 'Pushes to other servers.',
   'Publishers/Thumbnail': 'Thumbnails.',
   'Publishers/SRT': 'SRT.',
+  'Publishers/RTMP': 'RTMP, by players.',
   'Publishers/OVT': 'OVT.',
   'Publishers/RTSP': 'RTSP.',
   AppWorkerCount: 'Tunes threads of OvenMediaEngine; without effect.',

@@ -10,7 +10,7 @@ interface Listener extends UdpPorts {
   readonly path: Path;
   readonly transport: Transport;
   /** Kind of listeners that may share one port. */
-  readonly shared?: 'http' | 'https' | 'ice' | 'rtsp' | 'rtsps';
+  readonly shared?: 'http' | 'https' | 'ice' | 'rtsp' | 'rtsps' | 'rtmp' | 'rtmps';
 }
 
 /** Ports that two modules ask for which cannot share them. */
@@ -51,7 +51,7 @@ function* listeners({ bind, cluster }: ServerConfig): Iterable<Listener> {
   const { managers, providers, publishers } = bind;
   yield* secured(['bind', 'managers', 'api'], managers.api);
   yield* tcp(['bind', 'managers', 'metrics'], managers.metrics);
-  yield* secured(['bind', 'providers', 'rtmp'], providers.rtmp);
+  yield* rtmp(['bind', 'providers', 'rtmp'], providers.rtmp);
   yield* rtsp(['bind', 'providers', 'rtsp'], providers.rtsp);
   yield* udp(['bind', 'providers', 'srt'], providers.srt);
   yield* udp(['bind', 'providers', 'mpegts'], providers.mpegts);
@@ -63,6 +63,7 @@ function* listeners({ bind, cluster }: ServerConfig): Iterable<Listener> {
   yield* webrtc(['bind', 'publishers', 'webrtc'], publishers.webrtc);
   yield* udp(['bind', 'publishers', 'srt'], publishers.srt);
   yield* rtsp(['bind', 'publishers', 'rtsp'], publishers.rtsp);
+  yield* rtmp(['bind', 'publishers', 'rtmp'], publishers.rtmp);
   yield* tcp(['cluster', 'node'], cluster?.node);
   yield* tcpPort(['cluster', 'node', 'agentCheckPort'], cluster?.node.agentCheckPort);
 }
@@ -89,8 +90,21 @@ function* secured(path: Path, bind: SecuredPorts = {}): Iterable<Listener> {
 }
 
 function* http(path: Path, bind: SecuredPorts | undefined): Iterable<Listener> {
+  yield* sharing('http', 'https', path, bind);
+}
+
+function* rtmp(path: Path, bind: SecuredPorts | undefined): Iterable<Listener> {
+  yield* sharing('rtmp', 'rtmps', path, bind);
+}
+
+function* sharing(
+  plain: Listener['shared'],
+  secure: Listener['shared'],
+  path: Path,
+  bind: SecuredPorts | undefined,
+): Iterable<Listener> {
   for (const listener of secured(path, bind))
-    yield { ...listener, shared: listener.path.at(-1) === 'port' ? 'http' : 'https' };
+    yield { ...listener, shared: listener.path.at(-1) === 'port' ? plain : secure };
 }
 
 /** Publishers and players of RTSP may share their ports. */
@@ -98,8 +112,7 @@ function* rtsp(
   path: Path,
   bind: (SecuredPorts & { readonly udpPort?: readonly PortRange[] }) | undefined,
 ): Iterable<Listener> {
-  for (const listener of secured(path, bind))
-    yield { ...listener, shared: listener.path.at(-1) === 'port' ? 'rtsp' : 'rtsps' };
+  yield* sharing('rtsp', 'rtsps', path, bind);
   for (const range of bind?.udpPort ?? [])
     yield { path: [...path, 'udpPort'], transport: 'udp', ...range, shared: 'rtsp' };
 }

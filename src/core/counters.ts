@@ -8,6 +8,7 @@ export const PUBLISHER_KINDS = [
   'ovt',
   'playback',
   'push',
+  'rtmp',
   'rtsp',
   'srt',
   'thumbnail',

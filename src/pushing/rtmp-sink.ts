@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
+import { configTag, metadataOf } from '../containers/flv/stream-start.ts';
 import { audioTagHead, videoTagHead } from '../containers/flv/tag-head.ts';
 import type { Packet } from '../core/packet.ts';
 import { toSeconds } from '../core/timebase.ts';
@@ -13,7 +14,7 @@ import { RtmpError } from '../protocols/rtmp/error.ts';
 import { PublisherAuthentication } from '../protocols/rtmp/publisher-authentication.ts';
 import { appOf, credentialsOf, type Destination } from './destination.ts';
 import { PushError } from './error.ts';
-import { configTag, flvObjection, FOUR_CCS, metadataOf } from './flv-format.ts';
+import { flvObjection, FOUR_CCS } from './flv-format.ts';
 import type { OpenSink, Sink, SinkOptions } from './sink.ts';
 
 /**

@@ -14,7 +14,9 @@ export function portsOf({ port, tlsPort }: PortPair): PortPair {
 
 /** Listening ports by module; absent: off. */
 export interface Addresses {
+  /** Ports to publish RTMP to, and to play it from. */
   readonly rtmp?: PortPair;
+  readonly rtmpPlay?: PortPair;
   readonly llhls?: PortPair;
   readonly hls?: PortPair;
   readonly webrtc?: PortPair;

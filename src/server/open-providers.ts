@@ -1,42 +1,13 @@
 import type { Listener, ListenerContext, OpenListeners } from './listeners.ts';
-import { blockList } from '../config/networks.ts';
 import { MpegtsServer } from '../providers/mpegts-udp/server.ts';
-import { hasSuccessor } from '../providers/rtmp/hand-over.ts';
-import { RtmpServer } from '../providers/rtmp/server.ts';
 import { SrtProvider } from '../providers/srt/index.ts';
 import { WebrtcProvider } from '../providers/webrtc/index.ts';
+import { openRtmp } from './open-rtmp.ts';
 import { whereSrtIs } from './srt.ts';
 import { portsOf } from './addresses.ts';
 
 /** Providers in the order in which they open. */
 export const PROVIDERS: readonly OpenListeners[] = [openRtmp, openSrt, openMpegts, openWebrtc];
-
-async function* openRtmp({
-  config,
-  registry,
-  nodes: { cluster },
-  admission: { access },
-  certificates,
-  log,
-}: ListenerContext): AsyncIterable<Listener> {
-  const {
-    bind: {
-      providers: { rtmp },
-    },
-    ip,
-    modules,
-  } = config;
-  if (rtmp === undefined) return;
-  const { port, tlsPort } = rtmp;
-  const tls = tlsPort === undefined ? undefined : { port: tlsPort, certificates };
-  const proxyNetworks = blockList(modules.proxyProtocol?.networks);
-  const extended = modules.ertmp.enable;
-  const handOver = { registry, hasSuccessor: () => hasSuccessor(cluster) };
-  for (const host of ip) {
-    const component = await RtmpServer.listen({ access, log, host, port, tls, proxyNetworks, extended, handOver });
-    yield { component, addresses: { rtmp: { port, tlsPort } } };
-  }
-}
 
 async function* openSrt({ config, admission: { access }, log }: ListenerContext): AsyncIterable<Listener> {
   const {

@@ -340,7 +340,9 @@ export class Server {
     }
     const hasTls =
       ports.list().some(({ secure }) => secure) ||
-      [this.#addresses.rtmp, this.#addresses.rtspPlay].some((bind) => bind?.tlsPort !== undefined);
+      [this.#addresses.rtmp, this.#addresses.rtmpPlay, this.#addresses.rtspPlay].some(
+        (bind) => bind?.tlsPort !== undefined,
+      );
     if (hasTls && this.#certificates.initial === undefined) {
       this.#options.log.warn(
         'no virtual host has a certificate: TLS ports refuse every connection until one is loaded',

@@ -87,7 +87,7 @@ function pageUrl({ llhls, webrtc }: Addresses, { host, app, stream }: Example): 
 
 /** URLs by module where clients reach a node, at the address that it advertises in a cluster. */
 export function clientAddresses(config: ServerConfig, addresses: Addresses): Record<string, string[]> {
-  const { rtmp, mpegts, llhls, hls, webrtc, ovt, srt, srtPlay, rtspPlay, api, whip } = addresses;
+  const { rtmp, rtmpPlay, mpegts, llhls, hls, webrtc, ovt, srt, srtPlay, rtspPlay, api, whip } = addresses;
   const advertised = config.cluster?.node.advertiseAddress;
   const host = advertised === undefined ? hostOf(config) : hostInUrl(advertised);
   const urls = (scheme: 'http' | 'ws', ports: PortPair | undefined): string[] =>
@@ -96,6 +96,7 @@ export function clientAddresses(config: ServerConfig, addresses: Addresses): Rec
     );
   return {
     ...(rtmp !== undefined && { rtmp: rtmpOrigins(rtmp, host, true) }),
+    ...(rtmpPlay !== undefined && { rtmpPlay: rtmpOrigins(rtmpPlay, host, true) }),
     ...(mpegts !== undefined && { mpegts: mpegts.map((ports) => udpUrl(ports, host)) }),
     ...(llhls !== undefined && { llhls: urls('http', llhls) }),
     ...(hls !== undefined && { hls: urls('http', hls) }),
@@ -110,7 +111,7 @@ export function clientAddresses(config: ServerConfig, addresses: Addresses): Rec
 }
 
 function watchRows(addresses: Addresses, names: Example): Row[] {
-  const { llhls, hls, webrtc, ovt, srtPlay, rtspPlay = {}, ice } = addresses;
+  const { llhls, hls, webrtc, ovt, srtPlay, rtmpPlay = {}, rtspPlay = {}, ice } = addresses;
   const page = pageUrl(addresses, names);
   const path = `/${encodeURIComponent(names.app)}/${encodeURIComponent(names.stream)}`;
   const rows: Row[] = page === undefined ? [] : [['Page', page, `${new URL('/', page)} lists what is live`]];
@@ -127,6 +128,8 @@ function watchRows(addresses: Addresses, names: Example): Row[] {
   if (ovt !== undefined) rows.push(['OVT', `ovt://${names.host}:${ovt}${path}`, 'for edges']);
   for (const origin of rtspOrigins(rtspPlay, names.host))
     rows.push([origin.startsWith('rtsps') ? 'RTSPS' : 'RTSP', `${origin}${path}`]);
+  for (const origin of rtmpOrigins(rtmpPlay, names.host))
+    rows.push([origin.startsWith('rtmps') ? 'RTMPS' : 'RTMP', `${origin}${path}`]);
   return [...rows, ...srtRows(srtPlay, names), ...secureRows([llhls, hls, webrtc], names.host)];
 }
 

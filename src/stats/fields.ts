@@ -27,26 +27,27 @@ export const VIEWERS = {
 };
 
 /** Publishers that OvenMediaEngine does not have: answers have their keys only where they are in use. */
-export type AddedKind = 'playback' | 'rtsp';
+export type AddedKind = 'playback' | 'rtmp' | 'rtsp';
 
-const { playback, rtsp, ...always } = integers<PublisherKind>(PUBLISHER_KINDS);
+const { playback, rtmp, rtsp, ...always } = integers<PublisherKind>(PUBLISHER_KINDS);
 export const PublisherConnections = Type.Object(
-  alphabetical({ ...always, playback: Type.Optional(playback), rtsp: Type.Optional(rtsp) }),
+  alphabetical({ ...always, playback: Type.Optional(playback), rtmp: Type.Optional(rtmp), rtsp: Type.Optional(rtsp) }),
   {
     description:
-      'current viewers, by publisher; `playback` where an application has that module, `rtsp` where players have a port',
+      'current viewers, by publisher; `playback` where an application has that module, `rtmp` and `rtsp` where players have a port',
   },
 );
 
 /** @param added publishers in use beside those of OvenMediaEngine */
 export function shownConnections(
-  { playback: playing, rtsp: overRtsp, ...others }: Counted['publishers'],
+  { playback: playing, rtmp: overRtmp, rtsp: overRtsp, ...others }: Counted['publishers'],
   added: ReadonlySet<AddedKind>,
 ): Static<typeof PublisherConnections> {
   return alphabetical({
     ...others,
     ...(added.has('playback') && { playback: playing }),
     ...(added.has('rtsp') && { rtsp: overRtsp }),
+    ...(added.has('rtmp') && { rtmp: overRtmp }),
   });
 }
 

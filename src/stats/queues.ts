@@ -15,6 +15,7 @@ const PARTS: Readonly<Record<QueueKind, string>> = {
   ovt: 'pub',
   push: 'pub',
   relay: 'pub',
+  rtmp: 'pub',
   rtsp: 'pub',
   srt: 'pub',
 };

@@ -179,3 +179,15 @@ test('connections by Playback are shown where an application has it', async (t) 
     t.deepEqual(await shown(`/${version}/stats/current/vhosts/default`), VIEWERS);
   }
 });
+
+test('connections by RTMP players are shown where these have a port', async (t) => {
+  const registry = sampleRegistry();
+  const shown = async (addedKinds?: readonly 'rtmp'[]) => {
+    const { call } = await openApi(t, {}, registry, { ...(addedKinds && { addedKinds }) });
+    const { body } = await call('GET', '/v1/stats/current');
+    const answer = body?.response as { connections: object } | undefined;
+    return answer?.connections;
+  };
+  t.deepEqual(await shown(), VIEWERS);
+  t.deepEqual(await shown(['rtmp']), { ...VIEWERS, rtmp: 0 });
+});

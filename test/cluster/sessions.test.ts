@@ -1,4 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
+import { MessageType } from '../../src/protocols/rtmp/message.ts';
+import { RtmpClient } from '../support/rtmp/rtmp-client.ts';
 import { aac } from '../support/media/aac.ts';
 import type { Kiln } from '../support/server/kiln.ts';
 import { long } from '../support/runner/long.ts';
@@ -21,6 +23,7 @@ type Nodes = readonly [a: Kiln, b: Kiln, c: Kiln];
 
 const shared = sharedNodes(['a', 'b', 'c'], {
   publishers: '<OVT/>',
+  rtmpPlay: true,
   // a player that is silent for three segments has gone
   llhls: '<SegmentDuration>5</SegmentDuration><ChunkDuration>0.5</ChunkDuration>',
 });
@@ -101,6 +104,25 @@ test.serial(
     t.deepEqual(await statuses(nodes, 'first'), [403, 403, 403], 'nor does the publisher bring anybody back');
   },
 );
+
+test.serial('an RTMP player plays from a node that does not own the stream, and any node ends it', async (t) => {
+  const nodes = shared();
+  const { publish, whep, kick } = streamOf('rtmp');
+  const [a, b, c] = nodes;
+  await publish(t, a, nodes);
+  const play = async (node: Kiln): Promise<[RtmpClient, string | undefined]> => {
+    const client = await RtmpClient.connect({ port: node.ports.rtmp, properties: {} });
+    t.teardown(() => client.close());
+    return [client, (await client.play('rtmp?session=over-rtmp')).at(-1)];
+  };
+  const [client, code] = await play(b);
+  t.is(code, 'NetStream.Play.Start');
+  await client.until('media', () => client.of(MessageType.Video).length > 20);
+  t.is((await whep(c, 'over-rtmp')).status, 409);
+  t.is(await kick(c, 'over-rtmp'), 200);
+  await client.ended();
+  t.is((await play(a))[1], 'NetStream.Play.Failed', 'it stays out of all nodes');
+});
 
 test.serial(
   'viewers that left can come back on another node, and players of LL-HLS and OVT have their session names for themselves',

@@ -1,7 +1,9 @@
 import test, { type ExecutionContext } from 'ava';
+import { MessageType } from '../../src/protocols/rtmp/message.ts';
 import { Matrix } from '../support/matrix/matrix.ts';
 import type { PublisherName } from '../support/matrix/publishers.ts';
 import { playOvt } from '../support/ovt/ovt.ts';
+import { RtmpClient } from '../support/rtmp/rtmp-client.ts';
 import { SrtCaller } from '../support/srt/caller.ts';
 import { urisOf } from '../support/hls/playlist-uris.ts';
 import { until } from '../support/time/until.ts';
@@ -95,6 +97,13 @@ const PLAYERS: Readonly<Record<string, (t: ExecutionContext, stream: string, ses
     t.is(viewer.refused, 0);
     await until('media over SRT', async () => (await viewer.receive()) > 0);
     return { out: () => until('SRT ends', async () => !(await viewer.connected())) };
+  },
+  rtmp: async (t, stream, session) => {
+    const viewer = await RtmpClient.connect({ port: matrix.kiln.ports.rtmp, properties: {} });
+    t.teardown(() => viewer.close());
+    await viewer.play(`${stream}/aac?session=${session}`);
+    await viewer.until('media over RTMP', () => viewer.of(MessageType.Video).length > 5);
+    return { out: () => viewer.ended() };
   },
   ovt: async (t, stream, session) => {
     const { client, recorder } = await playOvt(`${matrix.kiln.ovtUrl(stream)}?session=${session}`);

@@ -20,6 +20,7 @@ export function configuredPorts({ providers, publishers }: BindConfig): PortsOf 
     srt: portsOfRanges(publishers.srt?.port),
     rtsp: ports(publishers.rtsp),
     ovt: ports(publishers.ovt),
+    rtmp: ports(publishers.rtmp),
   };
   return ({ direction, protocol }) => (direction === 'incoming' ? incoming : outgoing)[protocol] ?? [];
 }

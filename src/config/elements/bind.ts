@@ -194,6 +194,7 @@ export const Bind = Type.Object(
       webrtc: webrtc(),
       srt: srt(workers()),
       rtsp: rtsp(),
+      rtmp: optional({ ...secured(), ...workers() }),
     }),
   },
   { complete: dropUnbound },

@@ -214,5 +214,6 @@ export const Publishers = section({
   playback: optional({ ...played(), crossDomains: crossDomains() }),
   srt: optional(played()),
   rtsp: optional(played()),
+  rtmp: optional(played()),
   ovt: optional(played()),
 });

@@ -18,7 +18,7 @@ export const MessageType = {
 } as const;
 
 /** User control event types (section 7.1.7). */
-export const UserControl = { StreamBegin: 0, PingRequest: 6, PingResponse: 7 } as const;
+export const UserControl = { StreamBegin: 0, StreamEof: 1, PingRequest: 6, PingResponse: 7 } as const;
 
 export interface RtmpMessage {
   readonly type: number;

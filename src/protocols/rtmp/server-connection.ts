@@ -26,7 +26,8 @@ export interface ServerConnectionEvents {
   video(payload: Buffer, timestamp: number): void;
 }
 
-const OUT_CHUNK_SIZE = 4096;
+/** Size of chunks to clients, once `sendWindows` was called. */
+export const OUT_CHUNK_SIZE = 4096;
 
 /** RTMP with one client: bytes in, messages out, and the protocol's own answers. Knows no socket. */
 export class ServerConnection {
@@ -96,6 +97,10 @@ export class ServerConnection {
 
   streamBegin(streamId: number): void {
     this.#control(MessageType.UserControl, encodeUserControl(UserControl.StreamBegin, streamId));
+  }
+
+  streamEof(streamId: number): void {
+    this.#control(MessageType.UserControl, encodeUserControl(UserControl.StreamEof, streamId));
   }
 
   #control(type: number, body: Buffer): void {

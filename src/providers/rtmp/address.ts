@@ -40,6 +40,30 @@ export function streamName(key: string, address: PublishAddress): string {
   return percentDecoded(pathOf(key).replace(/^\/+|\/+$/g, '') || address.instance);
 }
 
+/** Names of what a player asks for. */
+export interface PlayedNames {
+  readonly stream: string;
+  readonly playlist?: string;
+}
+
+/** Instance that clients of Flash servers name where they mean none. */
+const DEFAULT_INSTANCE = '_definst_';
+
+/**
+ * Stream and playlist in a player's URL `rtmp://host/app/stream[/playlist]`. Clients take a first part of the path for the application:
+ * of two, or all but the last one.
+ * @param key argument of `play`, such as `name?query`
+ * @returns a name that no stream has where the path is longer
+ */
+export function playedNames(key: string, { instance }: PublishAddress): PlayedNames {
+  const segments = [instance === DEFAULT_INSTANCE ? '' : instance, ...pathOf(key).split('/')].filter(
+    (segment) => segment !== '',
+  );
+  const [stream = '', playlist, ...more] = segments.map(percentDecoded);
+  if (more.length > 0) return { stream: segments.join('/') };
+  return { stream, ...(playlist !== undefined && { playlist }) };
+}
+
 function pathOf(text: string): string {
   return text.split('?', 1)[0] as string;
 }

@@ -1,10 +1,11 @@
-import { urlWithPort, type PublishRequest } from '../../access/request.ts';
+import { urlWithPort, type AccessRequest, type PlayRequest, type PublishRequest } from '../../access/request.ts';
 import type { Source } from '../../core/source.ts';
 import type { KilnError } from '../../errors.ts';
 import type { AmfObject, AmfValue } from '../../protocols/rtmp/amf-value.ts';
 import type { Peer } from '../../protocols/tcp.ts';
-import { readAddress, streamName, type PublishAddress } from './address.ts';
-import { canReconnect } from './capabilities.ts';
+import type { PlayerAbility } from '../../protocols/rtmp/play.ts';
+import { playedNames, readAddress, streamName, type PublishAddress } from './address.ts';
+import { abilityOf, canReconnect } from './capabilities.ts';
 
 /** Properties of a client, from its `connect` command. */
 export interface RtmpClient {
@@ -14,6 +15,8 @@ export interface RtmpClient {
   readonly flashVer: string;
   /** Whether it can be asked to reconnect (Enhanced RTMP). */
   readonly reconnects: boolean;
+  /** Codecs and forms that the client takes as a player. */
+  readonly ability: PlayerAbility;
 }
 
 /** Characters; longer URLs are cut. */
@@ -31,6 +34,7 @@ export function clientOf(peer: Peer, object: AmfObject, extended: boolean): Rtmp
     tcUrl,
     flashVer: text(object.flashVer),
     reconnects: extended && canReconnect(object),
+    ability: abilityOf(object, extended),
   };
 }
 
@@ -38,19 +42,26 @@ export function clientOf(peer: Peer, object: AmfObject, extended: boolean): Rtmp
  * Request for admission of a client. Without a host in its URL, the address that it connected to is requested.
  * @param key argument of `publish`; undefined before that
  */
-export function requestOf(
+export function requestOf(client: RtmpClient, key: string | undefined): PublishRequest<'rtmp'> {
+  const stream = key === undefined ? '' : streamName(key, client.address);
+  return { direction: 'incoming', protocol: 'rtmp', stream, ...placeOf(client, key) };
+}
+
+/** Request for admission of a player. @param key argument of `play` */
+export function playRequestOf(client: RtmpClient, key: string): PlayRequest {
+  return { direction: 'outgoing', protocol: 'rtmp', ...playedNames(key, client.address), ...placeOf(client, key) };
+}
+
+function placeOf(
   { peer, address, tcUrl, flashVer }: RtmpClient,
   key: string | undefined,
-): PublishRequest<'rtmp'> {
+): Omit<AccessRequest, 'direction' | 'protocol' | 'stream'> {
   const { host, app } = address;
   const base = tcUrl === '' ? `rtmp://${peer.localAddress}/${app}` : tcUrl.slice(0, MAX_URL);
   const mark = key?.indexOf('?') ?? -1;
   return {
-    direction: 'incoming',
-    protocol: 'rtmp',
     hostName: host === '' ? peer.localAddress : host,
     app,
-    stream: key === undefined ? '' : streamName(key, address),
     query: new URLSearchParams(mark < 0 ? '' : key?.slice(mark)),
     ...urlWithPort(key ? `${base.replace(/\/$/, '')}/${key.slice(0, MAX_URL)}` : base, peer.localPort),
     client: {

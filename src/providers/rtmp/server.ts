@@ -6,7 +6,7 @@ import type { Logger } from '../../log/log.ts';
 import { SessionTable, type TableSession } from '../../lib/session-table.ts';
 import { listenTcp, type OnSocket, type Peer, type TcpListener } from '../../protocols/tcp.ts';
 import { HandOver, type HandOverOptions } from './hand-over.ts';
-import { RtmpSession } from './session.ts';
+import { RtmpSession, type RtmpPlayers } from './session.ts';
 
 export interface RtmpServerOptions {
   readonly access: Access;
@@ -19,16 +19,22 @@ export interface RtmpServerOptions {
   readonly proxyNetworks?: BlockList;
   /** `Modules/ERTMP`: Enhanced RTMP is offered and accepted. */
   readonly extended: boolean;
+  /** Clients may publish. */
+  readonly publishes: boolean;
+  /** Absent where clients may not play. */
+  readonly players?: RtmpPlayers | undefined;
   readonly handOver: Pick<HandOverOptions, 'registry' | 'hasSuccessor'>;
 }
 
 const LIMITS = { sessions: 4096, waiting: 512, purpose: 'publish' };
+/** Where clients may play. */
+const PLAY_LIMITS = { sessions: 16_384, waiting: 512, purpose: 'publish or play' };
 
-/** Accepts RTMP publishers at one address: in the clear, over TLS, or both. */
+/** Accepts RTMP clients at one address, to publish, to play, or for both: in the clear, over TLS, or both. */
 export class RtmpServer {
   readonly #options: RtmpServerOptions;
   readonly #log: Logger;
-  readonly #sessions = new SessionTable<TableSession>(LIMITS);
+  readonly #sessions: SessionTable<TableSession>;
   /** Incomplete messages of all sessions. */
   readonly #partial = { bytes: 0 };
   readonly #publishers = new Set<RtmpSession>();
@@ -58,6 +64,7 @@ export class RtmpServer {
   private constructor(options: RtmpServerOptions) {
     this.#options = options;
     this.#log = options.log.child({ module: 'rtmp' });
+    this.#sessions = new SessionTable(options.players === undefined ? LIMITS : PLAY_LIMITS);
     this.#handOver = new HandOver({ ...options.handOver, publishers: () => this.#publishers });
   }
 
@@ -97,10 +104,12 @@ export class RtmpServer {
   }
 
   #begin(socket: Socket, peer: Peer, secure: boolean): void {
-    const { access, extended } = this.#options;
+    const { access, extended, publishes, players } = this.#options;
     const session: RtmpSession = new RtmpSession(socket, peer, {
       access,
       log: this.#log,
+      publishes,
+      players,
       extended,
       secure,
       partial: this.#partial,
@@ -109,6 +118,7 @@ export class RtmpServer {
         if (publishing) this.#publishers.add(session);
         else this.#publishers.delete(session);
       },
+      onPlaying: (playing) => this.#sessions.setWaiting(session, !playing),
       onClose: () => this.#sessions.delete(session),
     });
     this.#sessions.add(session);

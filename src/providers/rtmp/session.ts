@@ -1,11 +1,13 @@
 import type { Socket } from 'node:net';
 import type { Access } from '../../access/access.ts';
+import type { PlayRequest } from '../../access/request.ts';
 import { KilnError } from '../../errors.ts';
 import type { Logger } from '../../log/log.ts';
 import type { AmfValue } from '../../protocols/rtmp/amf-value.ts';
 import type { ChunkLimits } from '../../protocols/rtmp/chunk-reader.ts';
 import { statusInfo, type Command } from '../../protocols/rtmp/command.ts';
 import { RtmpError } from '../../protocols/rtmp/error.ts';
+import { onMessageStream, type Play, type PlayLink } from '../../protocols/rtmp/play.ts';
 import { ServerConnection, type ServerConnectionEvents } from '../../protocols/rtmp/server-connection.ts';
 import { withReusedReads } from '../../protocols/reused-reads.ts';
 import type { Peer } from '../../protocols/tcp.ts';
@@ -13,12 +15,14 @@ import { limitUnacknowledged } from '../../protocols/unacknowledged.ts';
 import { connectionProperties } from './capabilities.ts';
 import { PartialShare } from './partial-share.ts';
 import { RtmpPublication } from './publication.ts';
-import { clientOf, refusalStatus, requestOf, sourceOf, text, type RtmpClient } from './request.ts';
+import { clientOf, playRequestOf, refusalStatus, requestOf, sourceOf, text, type RtmpClient } from './request.ts';
 
 const HANDSHAKE_TIMEOUT_MS = 10_000;
 const PUBLISH_TIMEOUT_MS = 20_000;
 /** Time for the client to read the last answer and close the connection. */
 const LINGER_MS = 1000;
+/** Time for a player to receive the end of a stream. */
+const FINISH_MS = 10_000;
 const KEEP_ALIVE_MS = 15_000;
 /** After so long without a byte either way, the client may have vanished. */
 const SILENT_MS = 15_000;
@@ -28,9 +32,11 @@ const MAX_BYTES_BEFORE_PUBLISH = 256 * 1024;
 const MAX_UNREAD_ANSWER_BYTES = 256 * 1024;
 /** Received bytes held during admission; beyond that the socket is not read. */
 const MAX_HELD_BYTES = 64 * 1024;
+/** Bytes that may wait in a player's socket; beyond that the play pauses until all are sent. */
+const MAX_UNSENT_BYTES = 256 * 1024;
 /** Message streams that a client may create. */
 const MAX_STREAMS = 256;
-/** Streams that a client may publish, one after the other. */
+/** Streams that a client may publish or play, one after the other. */
 const MAX_PUBLICATIONS = 256;
 
 const BEFORE_PUBLISH: ChunkLimits = { messageBytes: 64 * 1024, partialBytes: 128 * 1024, chunkStreams: 32 };
@@ -38,8 +44,10 @@ const PUBLISHING: ChunkLimits = { messageBytes: 8 * 1024 * 1024, partialBytes: 1
 
 /**
  *   connecting ──connect──▶ idle ──publish──▶ admission ──admitted──▶ publishing ──▶ closed
- *                            ▲                                            │
- *                            └─── FCUnpublish, closeStream, deleteStream ─┘
+ *                          ▲ │ ▲                                          │
+ *                          │ │ └─── FCUnpublish, closeStream, deleteStream ─┤
+ *                          │ └──play──▶ playing ───────────────────▶ closed │
+ *                          └── closeStream, deleteStream ──┘
  *
  * Every phase may end in `closed`: by a rejection, a fault, a timeout or the end of the connection.
  */
@@ -47,7 +55,8 @@ type Phase =
   | { readonly name: 'connecting' | 'closed' }
   | { readonly name: 'idle'; readonly client: RtmpClient }
   | Admission
-  | Publishing;
+  | Publishing
+  | Playing;
 
 /** Admission is pending. The socket is still read, so that its end is noticed. */
 interface Admission {
@@ -68,8 +77,26 @@ interface Publishing {
   readonly streamId: number;
 }
 
+interface Playing {
+  readonly name: 'playing';
+  readonly client: RtmpClient;
+  readonly play: Play;
+  /** Message stream. */
+  readonly streamId: number;
+}
+
+/** Serves clients that ask to play. */
+export interface RtmpPlayers {
+  /** @returns the play, which waits for admission at first */
+  open(request: PlayRequest, link: PlayLink): Play;
+}
+
 export interface SessionContext {
   readonly access: Access;
+  /** Clients may publish. */
+  readonly publishes: boolean;
+  /** Absent where clients may not play. */
+  readonly players?: RtmpPlayers | undefined;
   readonly log: Logger;
   /** Enhanced RTMP is offered and accepted. */
   readonly extended: boolean;
@@ -79,6 +106,8 @@ export interface SessionContext {
   readonly partial: { bytes: number };
   /** Called when the session begins or ends to publish. */
   readonly onPublishing: (publishing: boolean) => void;
+  /** Called when it begins or ends to play. */
+  readonly onPlaying: (playing: boolean) => void;
   readonly onClose: () => void;
 }
 
@@ -96,12 +125,14 @@ export class RtmpSession implements ServerConnectionEvents {
   #clientLog: Logger;
   /** Names the stream as well, while there is one. */
   #log: Logger;
-  /** The log has a line about the end of a stream of this client. */
+  /** The log has a line about the end of a stream of this client, or of its play. */
   #hasPublished = false;
   #messageStreams = 0;
   #publications = 0;
   /** Bytes that had been received when the last stream ended. */
   #bytesAtIdle = 0;
+  /** Bytes of answers since nothing waited to be sent. */
+  #unreadAnswers = 0;
   /** Ends the handshake, the wait for `publish`, or a closed connection that the client keeps open. */
   #timer: NodeJS.Timeout | undefined;
 
@@ -115,6 +146,7 @@ export class RtmpSession implements ServerConnectionEvents {
     this.#wire = new ServerConnection(BEFORE_PUBLISH, (pieces) => this.#write(pieces), this);
     this.#socket.setKeepAlive(true, KEEP_ALIVE_MS);
     this.#socket.setTimeout(SILENT_MS, () => this.#silent());
+    this.#socket.on('drain', () => this.#drained());
     this.#socket.on('error', (error) => this.close(`connection lost: ${error.message}`));
     this.#socket.on('end', () => this.close('the client closed the connection'));
     this.#socket.on('close', () => this.#gone());
@@ -124,8 +156,9 @@ export class RtmpSession implements ServerConnectionEvents {
   /**
    * Ends the session: its stream is closed, answers that were written are still sent, then the socket is closed.
    * @param level of the reason in the log: `info` becomes `debug` where the end of a stream was logged
+   * @param lingerMs time for the client to receive what was sent
    */
-  close(reason: string, level: 'debug' | 'info' | 'warn' | 'error' = 'info'): void {
+  close(reason: string, level: 'debug' | 'info' | 'warn' | 'error' = 'info', lingerMs = LINGER_MS): void {
     const phase = this.#phase;
     if (phase.name === 'closed') return;
     this.#phase = { name: 'closed' };
@@ -133,12 +166,13 @@ export class RtmpSession implements ServerConnectionEvents {
     this.#share.release();
     this.#closing.abort();
     if (phase.name === 'publishing') this.#end(phase.publication, reason);
+    if (phase.name === 'playing') this.#endPlay(phase.play, reason);
     this.#log[level === 'info' && this.#hasPublished ? 'debug' : level](
       { received: this.#wire.received },
       `RTMP session closed: ${reason}`,
     );
     this.#socket.end();
-    this.#timer = setTimeout(() => this.#socket.destroy(), LINGER_MS).unref();
+    this.#timer = setTimeout(() => this.#socket.destroy(), lingerMs).unref();
   }
 
   /**
@@ -214,14 +248,26 @@ export class RtmpSession implements ServerConnectionEvents {
       this.#acknowledge(command);
       this.#unpublish();
     },
-    closeStream: () => this.#unpublish(),
-    deleteStream: ({ args: [id] }) => this.#unpublish(typeof id === 'number' ? id : undefined),
+    closeStream: (_command, streamId) => this.#leaveStream(streamId === 0 ? undefined : streamId),
+    deleteStream: ({ args: [id] }) => this.#leaveStream(typeof id === 'number' ? id : undefined),
     _checkbw: (command) => this.#acknowledge(command),
     getStreamLength: ({ transactionId }) => this.#wire.call('_result', transactionId, null, 0),
-    play: (_command, streamId) => {
-      const info = statusInfo('error', 'NetStream.Play.Failed', 'Playing over RTMP is not supported');
+    play: ({ args }, streamId) => this.#play(text(args[0]), streamId),
+    pause: ({ args }) => this.#pause(args[0]),
+    pauseRaw: ({ args }) => this.#pause(args[0]),
+    receiveAudio: ({ args }) => this.#receiveMedia('audio', args[0]),
+    receiveVideo: ({ args }) => this.#receiveMedia('video', args[0]),
+    seek: (_command, streamId) => {
+      const info = statusInfo('error', 'NetStream.Seek.Failed', 'A live stream has no other position');
       this.#wire.status(streamId, info);
-      this.close('the client asked to play: RTMP is for publishing only');
+    },
+    FCSubscribe: (command) => {
+      const info = statusInfo('status', 'NetStream.Play.Start', text(command.args[0]));
+      this.#wire.call('onFCSubscribe', 0, null, info);
+    },
+    FCUnsubscribe: (command) => {
+      const info = statusInfo('status', 'NetStream.Play.Stop', text(command.args[0]));
+      this.#wire.call('onFCUnsubscribe', 0, null, info);
     },
     // answers to calls of this side, and notices
     _result: () => {},
@@ -235,12 +281,13 @@ export class RtmpSession implements ServerConnectionEvents {
 
   #connect({ transactionId, object }: Command): void {
     if (this.#phase.name !== 'connecting') throw new RtmpError('the client sent connect twice');
-    const { access, extended } = this.#context;
+    const { access, extended, players } = this.#context;
     const client = clientOf(this.#peer, object, extended);
     const { host, app } = client.address;
     this.#clientLog = this.#log = this.#log.child({ host, app });
     try {
-      access.duringHandshake.checkProvider(requestOf(client, undefined));
+      // where clients may play it is not known yet what this one wants
+      if (players === undefined) access.duringHandshake.checkProvider(requestOf(client, undefined));
     } catch (error) {
       if (!(error instanceof KilnError)) throw error;
       const info = statusInfo('error', 'NetConnection.Connect.Rejected', error.message);
@@ -257,13 +304,16 @@ export class RtmpSession implements ServerConnectionEvents {
   /** @param key name of the stream, as the client gives it */
   #publish(key: string, streamId: number): void {
     const phase = this.#phase;
-    if (phase.name === 'publishing') {
-      const info = statusInfo('error', 'NetStream.Publish.Failed', 'This connection is already publishing');
+    if (phase.name === 'publishing' || phase.name === 'playing') {
+      const info = statusInfo('error', 'NetStream.Publish.Failed', `This connection is already ${phase.name}`);
       return this.#wire.status(streamId, info);
     }
     if (phase.name !== 'idle') return;
-    if (++this.#publications > MAX_PUBLICATIONS)
-      throw new RtmpError(`more than ${MAX_PUBLICATIONS} streams on one connection`);
+    if (!this.#context.publishes) {
+      this.#wire.status(streamId, statusInfo('error', 'NetStream.Publish.Failed', 'This port is for players'));
+      return this.close('the client asked to publish on a port for players');
+    }
+    this.#countStream();
     const { client } = phase;
     const admission: Admission = { name: 'admission', client, deferred: [], held: [], heldBytes: 0 };
     this.#phase = admission;
@@ -273,6 +323,73 @@ export class RtmpSession implements ServerConnectionEvents {
         this.#proceed(admission, () => this.#begin({ name: 'publishing', client, publication, streamId })),
       (error: unknown) => this.#proceed(admission, () => this.#reject(error, streamId)),
     );
+  }
+
+  #countStream(): void {
+    if (++this.#publications > MAX_PUBLICATIONS)
+      throw new RtmpError(`more than ${MAX_PUBLICATIONS} streams on one connection`);
+  }
+
+  /** @param key name of the stream, as the client gives it */
+  #play(key: string, streamId: number): void {
+    const { players } = this.#context;
+    if (players === undefined) {
+      const info = statusInfo('error', 'NetStream.Play.Failed', 'Playing over RTMP is not enabled on this port');
+      this.#wire.status(streamId, info);
+      return this.close('the client asked to play on a port for publishers');
+    }
+    const before = this.#phase;
+    if (before.name === 'publishing' || (before.name === 'playing' && before.streamId !== streamId)) {
+      const info = statusInfo('error', 'NetStream.Play.Failed', `This connection is already ${before.name}`);
+      return this.#wire.status(streamId, info);
+    }
+    if (before.name === 'playing') this.#leaveStream();
+    const phase = this.#phase;
+    if (phase.name !== 'idle') return;
+    this.#countStream();
+    const { client } = phase;
+    const request = playRequestOf(client, key);
+    this.#log = this.#clientLog.child({ stream: request.stream });
+    clearTimeout(this.#timer);
+    const play = players.open(request, this.#linkOf(client, streamId));
+    this.#phase = { name: 'playing', client, play, streamId };
+  }
+
+  #linkOf({ ability }: RtmpClient, streamId: number): PlayLink {
+    const socket = this.#socket;
+    const wire = this.#wire;
+    return {
+      log: this.#log,
+      ability,
+      get unsent() {
+        return socket.writableLength;
+      },
+      status: (info) => wire.status(streamId, info),
+      streamBegin: () => wire.streamBegin(streamId),
+      streamEof: () => wire.streamEof(streamId),
+      send: (message) => {
+        for (const piece of onMessageStream(message, streamId)) socket.write(piece);
+        return socket.writableLength <= MAX_UNSENT_BYTES;
+      },
+      playing: () => {
+        this.#hasPublished = true;
+        this.#context.onPlaying(true);
+      },
+      ended: (reason, level) => this.close(reason, level, FINISH_MS),
+    };
+  }
+
+  #pause(isPaused: AmfValue): void {
+    if (this.#phase.name === 'playing') this.#phase.play.pause(isPaused !== false);
+  }
+
+  #receiveMedia(kind: 'audio' | 'video', isWanted: AmfValue): void {
+    if (this.#phase.name === 'playing') this.#phase.play.receive(kind, isWanted !== false);
+  }
+
+  #drained(): void {
+    this.#unreadAnswers = 0;
+    if (this.#phase.name === 'playing') this.#phase.play.writable();
   }
 
   /** @throws what Access.admitPublisher() and PublisherGrant.publish() do */
@@ -322,6 +439,23 @@ export class RtmpSession implements ServerConnectionEvents {
     this.close(`refused: ${error.message}`, 'debug');
   }
 
+  /** @param id of the message stream that ends; whichever is published or played without it */
+  #leaveStream(id?: number): void {
+    const phase = this.#phase;
+    if (phase.name !== 'playing') return this.#unpublish(id);
+    if (id !== undefined && id !== phase.streamId) return;
+    const { client, play } = phase;
+    this.#phase = { name: 'idle', client };
+    this.#endPlay(play, 'the viewer ended it');
+    this.#log = this.#clientLog;
+    this.#idle();
+  }
+
+  #endPlay(play: Play, reason: string): void {
+    play.close(reason);
+    this.#context.onPlaying(false);
+  }
+
   /** @param id of the message stream that ends; whichever is published without it */
   #unpublish(id?: number): void {
     const phase = this.#phase;
@@ -334,6 +468,10 @@ export class RtmpSession implements ServerConnectionEvents {
     this.#wire.setLimits(BEFORE_PUBLISH);
     const info = statusInfo('status', 'NetStream.Unpublish.Success', `${publication.input.name} is now unpublished.`);
     this.#wire.status(streamId, info);
+    this.#idle();
+  }
+
+  #idle(): void {
     this.#bytesAtIdle = this.#wire.received;
     this.#giveTime(PUBLISH_TIMEOUT_MS);
   }
@@ -391,10 +529,14 @@ export class RtmpSession implements ServerConnectionEvents {
 
   #write(pieces: readonly Buffer[]): void {
     if (this.#phase.name === 'closed' || this.#socket.destroyed) return;
+    if (this.#socket.writableLength === 0) this.#unreadAnswers = 0;
     this.#socket.cork();
-    for (const piece of pieces) this.#socket.write(piece);
+    for (const piece of pieces) {
+      this.#socket.write(piece);
+      this.#unreadAnswers += piece.length;
+    }
     this.#socket.uncork();
-    if (this.#socket.writableLength > MAX_UNREAD_ANSWER_BYTES)
+    if (this.#unreadAnswers > MAX_UNREAD_ANSWER_BYTES && this.#socket.writableLength > 0)
       this.close('the client does not read the answers', 'warn');
   }
 
@@ -414,7 +556,8 @@ export class RtmpSession implements ServerConnectionEvents {
 
   #giveTime(milliseconds: number): void {
     clearTimeout(this.#timer);
-    const fault = this.#wire.shookHands ? 'published nothing' : 'did not finish the handshake';
+    const idle = this.#context.publishes ? 'published nothing' : 'played nothing';
+    const fault = this.#wire.shookHands ? idle : 'did not finish the handshake';
     this.#timer = setTimeout(() => this.close(`${fault} within ${milliseconds} ms`, 'warn'), milliseconds).unref();
   }
 }

@@ -1,15 +1,13 @@
 import { delayed } from '../../core/delayed-stream.ts';
 import type { Packet } from '../../core/packet.ts';
-import type { Consumer, Reader, ReaderLimits } from '../../core/reader.ts';
+import type { Consumer, Reader } from '../../core/reader.ts';
 import type { OutputStream } from '../../core/output-stream.ts';
 import { Stream } from '../../core/stream.ts';
 import type { Track } from '../../core/track.ts';
 import type { FaultLog } from '../../log/log.ts';
 import { LiveTs } from '../../packaging/live-ts.ts';
+import { FeedViewers } from '../feed-viewers.ts';
 import { tracksOf } from './selection.ts';
-
-/** Limits of a slow viewer's queue; above them it resumes at the next key frame. */
-const LIMITS: ReaderLimits = { bytes: 8 * 1024 * 1024, seconds: 3 };
 
 export interface TsFeedOptions {
   /** File name of the playlist. */
@@ -31,15 +29,21 @@ export class TsFeed implements Consumer {
   readonly #source: Stream;
   readonly #ts: LiveTs;
   readonly #stream: Stream;
+  readonly #viewers: FeedViewers;
   readonly #reader: Reader;
   #selected = new Set<number>();
-  #viewers = 0;
 
   constructor(output: OutputStream, options: TsFeedOptions) {
     this.#output = output;
     this.#options = options;
     this.#source = delayed(output, options.delayMs);
     this.#stream = new Stream(output.name, output.counters);
+    this.#viewers = new FeedViewers({
+      output,
+      feed: this.#stream,
+      kind: 'srt',
+      onLast: () => this.close('no viewers are left'),
+    });
     this.#ts = new LiveTs({
       unit: (unit, data) => this.#stream.write({ ...unit, duration: 0, data }),
       leftOut: (reason) => options.faults.count(`not sent over SRT: ${reason}`),
@@ -53,17 +57,9 @@ export class TsFeed implements Consumer {
     return this.#stream.tracks;
   }
 
-  /** Adds a viewer. The caller calls `detach` once, when the viewer leaves. */
+  /** As `FeedViewers.attach`. */
   attach(viewer: Consumer): { reader: Reader; detach: () => void } {
-    this.#viewers++;
-    const queue = this.#output.queue('srt', { seconds: LIMITS.seconds / 2 });
-    const reader = this.#stream.read(viewer, LIMITS, queue);
-    this.#output.wantKey();
-    const detach = (): void => {
-      reader.close();
-      if (--this.#viewers === 0) this.close('no viewers are left');
-    };
-    return { reader, detach };
+    return this.#viewers.attach(viewer);
   }
 
   packet(packet: Packet): void {

@@ -70,6 +70,7 @@ export class Matrix {
       ovt: true,
       srt: {},
       whip: true,
+      rtmpPlay: true,
       tls: { certPath, keyPath },
       bindProviders: udpPorts === 0 ? '' : `<MPEGTS><Port>${ports.join(',')}</Port></MPEGTS>`,
       providers: `<RTSPPull/>${udpPorts === 0 ? '' : `<MPEGTS><PacketSilenceTimeoutMs>${SILENCE_MS}</PacketSilenceTimeoutMs><StreamMap><Stream><Name>udp_\${Port}</Name><Port>${ports.join(',')}/udp</Port></Stream></StreamMap></MPEGTS>`}`,

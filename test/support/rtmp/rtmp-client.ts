@@ -130,6 +130,25 @@ export class RtmpClient {
     if (status?.code !== 'NetStream.Publish.Start') throw new Error(`${status?.code}: ${status?.description}`);
   }
 
+  /** Asks to play a stream. @returns the codes of the statuses that came up to the one that decides */
+  async play(name: string): Promise<string[]> {
+    const { args } = await this.call('createStream', null);
+    this.streamId = args[0] as number;
+    const before = this.statuses().length;
+    this.command('play', 0, null, name, -2000);
+    const codes = () =>
+      this.statuses()
+        .slice(before)
+        .map(({ code }) => String(code));
+    await this.until('answer to play', () => codes().some((code) => code !== 'NetStream.Play.Reset'));
+    return codes();
+  }
+
+  /** Messages of a type that came. */
+  of(type: number): RtmpMessage[] {
+    return this.messages.filter((message) => message.type === type);
+  }
+
   /** Sends a command and awaits its answer. @throws when it is `_error` */
   async call(name: string, ...rest: AmfValue[]): Promise<Command> {
     const transaction = ++this.#transaction;

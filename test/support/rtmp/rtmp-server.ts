@@ -8,6 +8,7 @@ import type { Packet } from '../../../src/core/packet.ts';
 import type { InputStream } from '../../../src/core/input-stream.ts';
 import type { Track } from '../../../src/core/track.ts';
 import { RtmpServer } from '../../../src/providers/rtmp/server.ts';
+import { RtmpPublisher } from '../../../src/publishers/rtmp/index.ts';
 import { aloneWith } from '../cluster/alone.ts';
 
 export interface RtmpSetup {
@@ -16,6 +17,10 @@ export interface RtmpSetup {
   readonly extended?: boolean;
   /** There is another node that takes publishers. */
   readonly hasSuccessor?: boolean;
+  /** Clients may play. */
+  readonly plays?: boolean;
+  /** Clients may publish; by default they may. */
+  readonly publishes?: boolean;
   /** Has a TLS port, with these certificates. */
   readonly certificates?: CertificateStore;
   /** Without a port in the clear. */
@@ -54,7 +59,15 @@ export async function startRtmp(setup: RtmpSetup = {}) {
     admissionWebhooks: setup.admissionWebhooks,
     host: { names: setup.hostNames ?? ['*'] },
     applications: [
-      { name: 'app', type: 'live', providers: { rtmp }, publishers: {} },
+      {
+        name: 'app',
+        type: 'live',
+        providers: { rtmp },
+        outputProfiles: { outputProfile: [] },
+        publishers: {
+          ...(setup.plays && { rtmp: { maxConnection: 0, clusterMaxConnection: 0, delayBufferTimeMs: 0 } }),
+        },
+      },
       { name: 'closed', type: 'live', providers: {}, publishers: {} },
     ],
   };
@@ -74,10 +87,13 @@ export async function startRtmp(setup: RtmpSetup = {}) {
   const lines: Record<string, unknown>[] = [];
   const log = pino({ level: 'debug' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
   const { access } = await aloneWith(registry, { log, ...setup.access });
+  const players = setup.plays ? new RtmpPublisher({ registry, access }) : undefined;
   const server = await RtmpServer.listen({
     access,
     log,
     host: '127.0.0.1',
+    publishes: setup.publishes ?? true,
+    players,
     extended: setup.extended ?? true,
     handOver: { registry, hasSuccessor: () => setup.hasSuccessor ?? false },
     proxyNetworks: setup.proxyNetworks,
@@ -95,6 +111,7 @@ export async function startRtmp(setup: RtmpSetup = {}) {
     lines,
     async close(): Promise<void> {
       await server.close();
+      await players?.close();
       registry.close('the test is over');
     },
   };

@@ -52,6 +52,8 @@ export interface KilnOptions {
   readonly whip?: boolean | string;
   /** Further elements of `Providers`: under `Bind`, and of the application. */
   readonly bindProviders?: string;
+  /** RTMP can be played from the ports that it is published to. */
+  readonly rtmpPlay?: boolean;
   readonly providers?: string;
   /** Further elements of the application's `Publishers`. */
   readonly publishers?: string;
@@ -107,6 +109,7 @@ export function serverXml(ports: KilnPorts, options: KilnOptions = {}): string {
     ovt = false,
     whip = false,
     bindProviders = '',
+    rtmpPlay = false,
     providers = '',
     srt,
     rtsp,
@@ -119,6 +122,7 @@ export function serverXml(ports: KilnPorts, options: KilnOptions = {}): string {
   const srtBind = (port: number | string | undefined, more = ''): string =>
     srt === undefined ? '' : `<SRT><Port>${port}</Port>${more}</SRT>`;
   const srtPorts = srt?.port === undefined ? ports.srt : `${ports.srt},${srt.port}`;
+  const rtmpBind = `<RTMP><Port>${ports.rtmp}</Port>${tlsPort(ports.rtmps)}</RTMP>`;
   const [firstIce, lastIce] = ports.ice;
   const candidates = [firstIce, lastIce]
     .flatMap((port) =>
@@ -131,8 +135,8 @@ export function serverXml(ports: KilnPorts, options: KilnOptions = {}): string {
   <Name>test</Name><Type>origin</Type>${ip}
   <Bind>
     <Managers><API><Port>${ports.api}</Port>${tlsPort(ports.apiTls)}</API></Managers>
-    <Providers><RTMP><Port>${ports.rtmp}</Port>${tlsPort(ports.rtmps)}</RTMP>${whip === false ? '' : signalling}${srtBind(srtPorts, srt?.in)}${bindProviders}</Providers>
-    <Publishers>${rtsp === undefined ? '' : `<RTSP><Port>${ports.rtspPlay}</Port>${rtsp}</RTSP>`}${srtBind(ports.srtPlay, srt?.out)}${ports.ovt === undefined ? '' : `<OVT><Port>${ports.ovt}</Port></OVT>`}
+    <Providers>${rtmpBind}${whip === false ? '' : signalling}${srtBind(srtPorts, srt?.in)}${bindProviders}</Providers>
+    <Publishers>${rtsp === undefined ? '' : `<RTSP><Port>${ports.rtspPlay}</Port>${rtsp}</RTSP>`}${srtBind(ports.srtPlay, srt?.out)}${ports.ovt === undefined ? '' : `<OVT><Port>${ports.ovt}</Port></OVT>`}${rtmpPlay ? rtmpBind : ''}
       <LLHLS><Port>${ports.http}</Port>${tlsPort(ports.https)}</LLHLS>
       ${hls === undefined ? '' : `<HLS><Port>${ports.http}</Port></HLS>`}<Thumbnail><Port>${ports.http}</Port></Thumbnail>
       ${signalling}
@@ -150,7 +154,7 @@ export function serverXml(ports: KilnPorts, options: KilnOptions = {}): string {
         <Application>
           <Name>app</Name><Type>live</Type>
           <Providers><RTMP>${rtmp}</RTMP>${ovt ? '<OVT/>' : ''}${srt === undefined ? '' : `<SRT>${srt.provider ?? ''}</SRT>`}${whip === false ? '' : `<WebRTC><Timeout>10000</Timeout>${whip === true ? '' : whip}</WebRTC>`}${providers}</Providers>
-          <Publishers><LLHLS>${llhls}</LLHLS><WebRTC>${webrtc}</WebRTC>${hls === undefined ? '' : `<HLS>${hls}</HLS>`}${ovt ? '<OVT/>' : ''}${srt === undefined ? '' : '<SRT/>'}${rtsp === undefined ? '' : '<RTSP/>'}${publishers}</Publishers>${application}
+          <Publishers><LLHLS>${llhls}</LLHLS><WebRTC>${webrtc}</WebRTC>${hls === undefined ? '' : `<HLS>${hls}</HLS>`}${ovt ? '<OVT/>' : ''}${srt === undefined ? '' : '<SRT/>'}${rtsp === undefined ? '' : '<RTSP/>'}${rtmpPlay ? '<RTMP/>' : ''}${publishers}</Publishers>${application}
         </Application>${applications}
       </Applications>
     </VirtualHost>

@@ -6,7 +6,19 @@ import { aloneWith } from '../../support/cluster/alone.ts';
 import { addVhost, goLive } from '../../support/server/live.ts';
 
 const UNLIMITED = { maxConnection: 0, clusterMaxConnection: 0 };
-const NOBODY = { file: 0, hlsv3: 0, llhls: 0, ovt: 0, playback: 0, push: 0, rtsp: 0, srt: 0, thumbnail: 0, webrtc: 0 };
+const NOBODY = {
+  file: 0,
+  hlsv3: 0,
+  llhls: 0,
+  ovt: 0,
+  playback: 0,
+  push: 0,
+  rtmp: 0,
+  rtsp: 0,
+  srt: 0,
+  thumbnail: 0,
+  webrtc: 0,
+};
 
 /** A live `app/stream`, viewers that come and stay, and what the other nodes count. */
 async function open(t: ExecutionContext, publishers: object) {

@@ -126,6 +126,10 @@ const refusals: Record<string, [xml: string, line: string]> = {
     }),
     'Server/Bind/Publishers/HLS/TLSPort: "3333" is also the TCP port of Server/Bind/Publishers/LLHLS/Port',
   ],
+  'RTMP to publish and RTMPS to play on one port': [
+    serverXml({ bind: `${rtmp('1935')}<Publishers><RTMP><TLSPort>1935</TLSPort></RTMP></Publishers>` }),
+    'Server/Bind/Publishers/RTMP/TLSPort: "1935" is also the TCP port of Server/Bind/Providers/RTMP/Port',
+  ],
   'SRT in and out on one port': [
     serverXml({
       bind:

@@ -66,6 +66,13 @@ test('the start summary has SRT with a stream id that names the virtual host', (
   t.deepEqual(clientAddresses(config, addresses), { srt: ['srt://localhost:9999'], srtPlay: ['srt://localhost:9998'] });
 });
 
+test('the start summary has RTMP for players', (t) => {
+  const addresses: Addresses = { ice: [], rtmpPlay: { port: 1935, tlsPort: 1936 } };
+  const text = summary(config, addresses, { version: '1', color: false });
+  t.regex(text, /RTMP +rtmp:\/\/localhost\/app\/mystream\n +RTMPS +rtmps:\/\/localhost:1936\/app\/mystream\n/);
+  t.deepEqual(clientAddresses(config, addresses), { rtmpPlay: ['rtmp://localhost:1935', 'rtmps://localhost:1936'] });
+});
+
 test('the start summary has HLS with MPEG-TS, also where nothing else is to be watched', (t) => {
   const text = summary(config, { ice: [], hls: { port: 8080 } }, { version: '1', color: false });
   t.regex(text, /HLS +http:\/\/localhost:8080\/app\/mystream\/ts:playlist\.m3u8 +\(MPEG-TS\)/);

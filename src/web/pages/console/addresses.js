@@ -78,7 +78,7 @@ function publishRows({ rtmp = [], whip = [], srt = [] }, { vhost, app, stream })
  * @returns {Address[]}
  */
 function playRows(
-  { llhls = [], hls = [], webrtc = [], srtPlay = [], rtspPlay = [], ovt = [] },
+  { llhls = [], hls = [], webrtc = [], rtmpPlay = [], srtPlay = [], rtspPlay = [], ovt = [] },
   { vhost, app, output },
 ) {
   const path = inPath(app, output);
@@ -88,6 +88,7 @@ function playRows(
     ...hls.map((base) => /** @type {const} */ (['HLS (TS)', `${base}/${path}/ts:playlist.m3u8`])),
     ...webrtc.map((base) => /** @type {const} */ (['WHEP', `${base.replace(/^ws/, 'http')}/${path}?direction=whep`])),
     ...webrtc.map((base) => /** @type {const} */ (['OvenPlayer', `${base}/${path}`])),
+    ...rtmpPlay.map((base) => /** @type {const} */ (['RTMP', `${base}/${path}`])),
     ...srtPlay.map((base) => /** @type {const} */ (['SRT', `${base}?streamid=${inPath(vhost, app, output)}`])),
     ...rtspPlay.map((base) => /** @type {const} */ (['RTSP', `${base}/${path}`])),
     ...ovt.map((base) => /** @type {const} */ (['OVT', `${base}/${path}`])),

@@ -17,6 +17,7 @@ const PROTOCOLS = {
   hlsv3: 'HLS',
   srt: 'SRT',
   rtsp: 'RTSP',
+  rtmp: 'RTMP',
   ovt: 'OVT',
   thumbnail: 'thumbnails',
   file: 'recordings',

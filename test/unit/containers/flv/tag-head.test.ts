@@ -32,6 +32,7 @@ const AUDIO: readonly (readonly [string, AudioCodec, TagContent])[] = [
   ['af01', 'AAC', 'frame'],
   ['904f707573', 'OPUS', 'config'],
   ['914f707573', 'OPUS', 'frame'],
+  ['2f', 'MP3', 'frame'],
 ];
 
 for (const [bytes, codec, content] of AUDIO) {
@@ -46,4 +47,23 @@ for (const [bytes, codec, content] of AUDIO) {
 
 test('a codec that RTMP has no name for is refused', (t) => {
   t.throws(() => audioTagHead('AC3', 'frame'), { instanceOf: FlvError });
+});
+
+const FURTHER: readonly (readonly [string, Buffer, object])[] = [
+  ['96006176633103', videoTagHead('H264', 'config', true, 0, 3), { trackId: 3, packetType: 0, fourCc: 'avc1' }],
+  ['a6016176633103000050', videoTagHead('H264', 'frame', false, 80, 3), { trackId: 3, packetType: 1, fourCc: 'avc1' }],
+  ['96016176303101', videoTagHead('AV1', 'frame', true, 0, 1), { trackId: 1, packetType: 1, fourCc: 'av01' }],
+];
+
+for (const [bytes, head, part] of FURTHER) {
+  test(`a tag of a further video track is written as ${bytes}, and read again`, (t) => {
+    t.is(head.toString('hex'), bytes);
+    t.like([...videoParts(head)][0], part);
+  });
+}
+
+test('a tag of a further audio track is written, and read again', (t) => {
+  const head = audioTagHead('AAC', 'frame', 2);
+  t.is(head.toString('hex'), '95016d70346102');
+  t.like([...audioParts(head)][0], { trackId: 2, packetType: 1, fourCc: 'mp4a' });
 });

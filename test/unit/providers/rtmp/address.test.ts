@@ -1,6 +1,6 @@
 import test from 'ava';
 import { isStreamName } from '../../../../src/core/names.ts';
-import { readAddress, streamName } from '../../../../src/providers/rtmp/address.ts';
+import { playedNames, readAddress, streamName } from '../../../../src/providers/rtmp/address.ts';
 
 type Form = readonly [tcUrl: string, app: string, key: string, host: string, appName: string, name: string | undefined];
 
@@ -49,3 +49,21 @@ test('parts of an RTMP URL are cut to the length of a name', (t) => {
   const address = readAddress(`rtmp://${long}/${long}`, `${long}/${long}`);
   for (const part of Object.values(address)) t.is(part.length, 255);
 });
+
+const PLAYED: readonly (readonly [app: string, key: string, names: object])[] = [
+  ['app', 'talk', { stream: 'talk' }],
+  ['app', 'talk?gop=0', { stream: 'talk' }],
+  ['app', 'talk/low', { stream: 'talk', playlist: 'low' }],
+  ['app/talk', 'low?token=1', { stream: 'talk', playlist: 'low' }],
+  ['app/_definst_', 'talk', { stream: 'talk' }],
+  ['app/talk', '', { stream: 'talk' }],
+  ['app', '%C3%9Cn', { stream: 'Ün' }],
+  ['app/talk', 'low/more', { stream: 'talk/low/more' }],
+  ['app', '', { stream: '' }],
+];
+
+for (const [app, key, names] of PLAYED) {
+  test(`a player of application ${app} that asks for ${JSON.stringify(key)}`, (t) => {
+    t.deepEqual(playedNames(key, readAddress(`rtmp://h/${app}`, app)), names);
+  });
+}

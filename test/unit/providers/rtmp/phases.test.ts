@@ -94,10 +94,12 @@ function start(t: ExecutionContext) {
   const session = new RtmpSession(socket as unknown as Socket, ADDRESSES, {
     access: { duringHandshake: { checkProvider() {} }, admitPublisher } as unknown as Access,
     log,
+    publishes: true,
     extended: true,
     secure: false,
     partial: { bytes: 0 },
     onPublishing: (isPublishing) => publishing.push(isPublishing),
+    onPlaying: () => {},
     onClose: () => {},
   });
   const writer = new ChunkWriter();

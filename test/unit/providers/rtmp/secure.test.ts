@@ -158,7 +158,14 @@ test('an address in use fails the start, and frees the other port', async (t) =>
   const { RtmpServer } = await import('../../../../src/providers/rtmp/server.ts');
   const certificates = new CertificateStore({ folder: '.', log: quiet });
   const handOver = { registry: new Registry(), hasSuccessor: () => false };
-  const options = { access: undefined as never, log: quiet, host: '127.0.0.1', extended: true, handOver };
+  const options = {
+    access: undefined as never,
+    log: quiet,
+    host: '127.0.0.1',
+    publishes: true,
+    extended: true,
+    handOver,
+  };
   await t.throwsAsync(RtmpServer.listen({ ...options, port: 0, tls: { port: tlsPort, certificates } }), {
     code: 'EADDRINUSE',
   });

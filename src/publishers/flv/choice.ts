@@ -1,0 +1,82 @@
+import type { OutputStream } from '../../core/output-stream.ts';
+import { isShared, type Playlist, type Rendition } from '../../core/playlist.ts';
+import { isMedia, type MediaTrack, type Track } from '../../core/track.ts';
+import { fourCcOf } from '../../containers/flv/tag-head.ts';
+import { kilnError } from '../../errors.ts';
+import type { PlayerAbility } from '../../protocols/rtmp/play.ts';
+
+/** Codecs that FLV had before Enhanced RTMP. */
+const CLASSIC: ReadonlySet<string> = new Set(['H264', 'AAC', 'MP3']);
+/** Codecs whose frames are enough to decode them. */
+const WITHOUT_CONFIG: ReadonlySet<string> = new Set(['MP3', 'VP8']);
+/** Tracks of a kind beyond these are left out: their ids have one byte, and players make a decoder of each. */
+const MAX_TRACKS = 16;
+
+/** Finds the playlist that a player names; undefined where it names none. @throws fileNotFound */
+export function playlistOf(output: OutputStream, fileName: string | undefined): Playlist | undefined {
+  if (fileName === undefined) return undefined;
+  const playlist = output.playlist(fileName);
+  if (playlist === undefined || !isShared(playlist)) throw kilnError('fileNotFound');
+  return playlist;
+}
+
+/**
+ * Tracks that a player gets, the default one of a kind first: one of each kind, or all that a playlist or the stream has where it takes
+ * several. Of a playlist it gets the first rendition whose video it takes. AAC is preferred where no playlist is named.
+ */
+export function chosenTracks(
+  tracks: readonly Track[],
+  playlist: Playlist | undefined,
+  ability: PlayerAbility,
+): MediaTrack[] {
+  const taken = tracks.filter((track) => isMedia(track) && isTaken(track, ability)) as MediaTrack[];
+  const renditions = playlist?.renditions ?? [{}];
+  const choices = renditions.map((rendition) => choice(tracks, taken, rendition));
+  const [first] = [...choices].sort((a, b) => a.missing - b.missing);
+  if (!ability.multitrack) return [...(first?.tracks ?? [])];
+  const others = playlist === undefined ? taken : choices.flatMap((one) => one.tracks);
+  return ofEachKind([...new Set([...(first?.tracks ?? []), ...others])]);
+}
+
+/** @throws codecsNotTaken when a player takes nothing of a stream, and nothing more is to come */
+export function checkTaken(output: OutputStream, playlist: Playlist | undefined, ability: PlayerAbility): void {
+  if (output.awaited.length > 0 || chosenTracks(output.tracks, playlist, ability).length > 0) return;
+  const codecs = output.tracks.filter(isMedia).map(({ codec }) => codec);
+  throw kilnError('codecsNotTaken', [...new Set(codecs)].join(', '));
+}
+
+interface Choice {
+  readonly tracks: readonly MediaTrack[];
+  /** Weight of what the player does not take of the rendition: its video above all. */
+  readonly missing: number;
+}
+
+function choice(tracks: readonly Track[], taken: readonly MediaTrack[], rendition: Rendition): Choice {
+  const one = (type: 'video' | 'audio', name: string | undefined, index: number): [MediaTrack[], boolean] => {
+    const isOf = (track: Track): boolean => track.type === type && (name === undefined || track.name === name);
+    const all = tracks.filter(isOf);
+    // the index counts all tracks of the variant
+    const named = name === undefined ? taken.filter(isOf) : taken.filter((track) => track === all[index]);
+    const preferred = named.find(({ codec }) => codec === 'AAC') ?? named[0];
+    return [preferred === undefined ? [] : [preferred], all.length > 0 && preferred === undefined];
+  };
+  const { videoVariantName, videoIndex = 0, audioVariantName, audioIndex = 0 } = rendition;
+  const isWhole = videoVariantName === undefined && audioVariantName === undefined;
+  const [video, noVideo] =
+    isWhole || videoVariantName !== undefined ? one('video', videoVariantName, videoIndex) : [[], false];
+  const [audio, noAudio] =
+    isWhole || audioVariantName !== undefined ? one('audio', audioVariantName, audioIndex) : [[], false];
+  const none = video.length + audio.length === 0;
+  return { tracks: [...video, ...audio], missing: (none ? 4 : 0) + (noVideo ? 2 : 0) + (noAudio ? 1 : 0) };
+}
+
+function ofEachKind(tracks: readonly MediaTrack[]): MediaTrack[] {
+  const of = (type: MediaTrack['type']): MediaTrack[] => tracks.filter((track) => track.type === type);
+  return [...of('video').slice(0, MAX_TRACKS), ...of('audio').slice(0, MAX_TRACKS)];
+}
+
+function isTaken({ codec, config }: MediaTrack, { fourCcs }: PlayerAbility): boolean {
+  if (config === undefined && !WITHOUT_CONFIG.has(codec)) return false;
+  const fourCc = fourCcOf(codec);
+  return CLASSIC.has(codec) || (fourCc !== undefined && fourCcs.has(fourCc));
+}

@@ -1,0 +1,65 @@
+import type { Access } from '../../access/access.ts';
+import type { PlayRequest } from '../../access/request.ts';
+import type { Registry } from '../../core/registry.ts';
+import { playMessage, type Play, type PlayLink } from '../../protocols/rtmp/play.ts';
+import { checkTaken, playlistOf } from '../flv/choice.ts';
+import { FlvFeeds } from '../flv/feeds.ts';
+import { RtmpViewer } from './viewer.ts';
+
+export interface RtmpPublisherOptions {
+  readonly registry: Registry;
+  readonly access: Access;
+}
+
+const CHECK_MS = 1000;
+
+/** Serves streams to RTMP players. Their connections are those of the RTMP server, which publishers may come to as well. */
+export class RtmpPublisher {
+  readonly #access: Access;
+  readonly #feeds: FlvFeeds;
+  readonly #viewers = new Set<RtmpViewer>();
+  readonly #timer = setInterval(() => this.#check(), CHECK_MS).unref();
+
+  constructor({ registry, access }: RtmpPublisherOptions) {
+    this.#access = access;
+    this.#feeds = new FlvFeeds({
+      registry,
+      kind: 'rtmp',
+      frame: playMessage,
+      isUsed: ({ config }) => config.publishers.rtmp !== undefined,
+    });
+  }
+
+  /** Plays a stream to a client, once it is admitted. @param request without its signal */
+  open(request: PlayRequest, link: PlayLink): Play {
+    const { ability } = link;
+    const viewer: RtmpViewer = new RtmpViewer(link, {
+      fromLastKey: request.query.get('gop') !== '0',
+      byPlaylist: request.playlist !== undefined,
+      admit: (signal) =>
+        this.#access.admitSession({ ...request, signal }, (output, { config }, fileName) => {
+          const playlist = playlistOf(output, fileName);
+          checkTaken(output, playlist, ability);
+          return { output, playlist, ability, delayMs: config.publishers.rtmp?.delayBufferTimeMs ?? 0 };
+        }),
+      feed: (playable) => this.#feeds.of(playable),
+      onClose: () => this.#viewers.delete(viewer),
+    });
+    this.#viewers.add(viewer);
+    void viewer.open();
+    return viewer;
+  }
+
+  /** Ends what serves viewers; their connections end with the server's. Idempotent. */
+  close(): Promise<void> {
+    clearInterval(this.#timer);
+    for (const viewer of [...this.#viewers]) viewer.close('the server is closing');
+    this.#feeds.close();
+    return Promise.resolve();
+  }
+
+  #check(): void {
+    const now = performance.now();
+    for (const viewer of this.#viewers) viewer.check(now);
+  }
+}
