@@ -6,7 +6,7 @@ import { httpAttack, type HTTP_CLIENTS, type LivePaths } from './http-attacks.ts
 import { hostileOvtOrigin, ovtRequests } from './ovt-attacks.ts';
 import { tsDatagrams } from './mpegts-attacks.ts';
 import type { Random } from './random.ts';
-import { rtmpAttack } from './rtmp-attacks.ts';
+import { rtmpAttack, rtmpPlayAttack } from './rtmp-attacks.ts';
 import { rtpAttack } from './rtp-attacks.ts';
 import { hostileRtspServer } from './rtsp-attacks.ts';
 import { srtAttack } from './srt-attacks.ts';
@@ -44,6 +44,7 @@ const http =
 /** What strangers do to each protocol. */
 export const ATTACKS: Readonly<Record<string, Attack>> = {
   rtmp: { weight: 4, run: ({ kiln }, random) => deliver(kiln.ports.rtmp, rtmpAttack(random), random) },
+  'rtmp-play': { weight: 2, run: ({ kiln }, random) => deliver(kiln.ports.rtmp, rtmpPlayAttack(random), random) },
   rtmps: {
     weight: 1,
     run: ({ kiln }, random) => {

@@ -78,6 +78,47 @@ function session(random: Random): Buffer {
   return Buffer.concat(out);
 }
 
+const PLAYED = ['live', 'live?gop=0', 'live/llhls', 'live/none', 'none', '', 'attack1'];
+
+/** All bytes that a player sends: commands in any order, which ask for streams that are there or not. */
+function playSession(random: Random): Buffer {
+  const writer = new ChunkWriter();
+  const command = (name: string, streamId: number, ...rest: AmfValue[]) =>
+    writer.message(3, MessageType.CommandAmf0, streamId, 0, encodeCommand(name, random.below(3), ...rest));
+  const commands: readonly (() => Buffer[])[] = [
+    () => command('createStream', 0, null),
+    () => command('play', 1, null, random.pick(PLAYED), random.pick([-2000, -1, 0, 1e9])),
+    () => command('pause', 1, null, random.chance(0.5), 0),
+    () => command('seek', 1, null, random.below(100_000)),
+    () => command('receiveVideo', 1, null, random.chance(0.5)),
+    () => command('receiveAudio', 1, null, random.chance(0.5)),
+    () => command('getStreamLength', 0, null, 'live'),
+    () => command('FCSubscribe', 0, null, 'live'),
+    () => command('closeStream', 1, null),
+    () => command('deleteStream', 0, null, random.below(3)),
+    () => command('publish', 1, null, 'attack0', 'live'),
+    () => writer.message(2, MessageType.UserControl, 0, 0, random.bytes(random.below(12))),
+    () => writer.message(6, MessageType.Video, 1, 0, random.bytes(random.below(60))),
+  ];
+  const properties = random.chance(0.5) ? {} : { fourCcList: ['*'], capsEx: random.below(16) };
+  const connect = { app: 'app', tcUrl: 'rtmp://127.0.0.1/app', ...properties };
+  return Buffer.concat([
+    Buffer.of(3),
+    random.bytes(16),
+    Buffer.alloc(2 * HANDSHAKE_BYTES - 16, random.below(256)),
+    ...command('connect', 0, connect),
+    ...command('createStream', 0, null),
+    ...command('play', 1, null, random.pick(PLAYED), -2000),
+    ...Array.from({ length: random.below(20) }, () => random.pick(commands)()).flat(),
+  ]);
+}
+
+/** A player's bytes, half of them broken. */
+export function rtmpPlayAttack(random: Random): Buffer {
+  const bytes = playSession(random);
+  return random.chance(0.5) ? bytes : mutate(bytes, random, playSession(random), HANDSHAKE);
+}
+
 /** A publisher's bytes, mostly broken. */
 export function rtmpAttack(random: Random): Buffer {
   const bytes = session(random);

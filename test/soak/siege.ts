@@ -30,6 +30,7 @@ export async function startBesieged(folder: string): Promise<Besieged> {
     hls: '<SegmentDuration>2</SegmentDuration><SegmentCount>5</SegmentCount>',
     webrtc: '<Timeout>3000</Timeout>',
     whip: true,
+    rtmpPlay: true,
     ovt: true,
     srt: { provider: SRT_SILENCE },
     tls: { certPath, keyPath },

@@ -30,6 +30,7 @@ export interface Player {
 }
 
 const NOT_IN = 'has no place in it';
+const NOT_ANNOUNCED = 'is for players that announce it, which this one does not';
 
 /** Every kind of player; each begins as soon as it is told. */
 export const PLAYERS = {
@@ -38,6 +39,7 @@ export const PLAYERS = {
   'HLS (ffmpeg)': { excuses: { VP8: NOT_IN }, watch: watchHls('ts:', () => 'AAC') },
   'SRT (ffmpeg)': { excuses: { VP8: NOT_IN }, watch: watchSrt },
   'SRT (srt-live-transmit)': { excuses: { VP8: NOT_IN }, watch: carrySrt },
+  'RTMP (ffmpeg)': { excuses: { H265: NOT_ANNOUNCED, VP8: NOT_ANNOUNCED }, watch: watchRtmp },
   OVT: { excuses: {}, watch: watchOvt },
 } as const satisfies Readonly<Record<string, Player>>;
 
@@ -68,6 +70,10 @@ async function watchSrt({ kiln, stream, audio }: Watch): Promise<readonly Judgem
       seconds: SECONDS,
     }),
   ];
+}
+
+async function watchRtmp({ kiln, stream }: Watch): Promise<readonly Judgement[]> {
+  return [await judge({ from: kiln.rtmpUrl(`${stream}/aac`), seconds: SECONDS })];
 }
 
 async function carrySrt({ kiln, stream, audio }: Watch): Promise<readonly Judgement[]> {
