@@ -2,6 +2,7 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import test, { type ExecutionContext } from 'ava';
 import type { Packet } from '../../../../src/core/packet.ts';
+import { kilnError } from '../../../../src/errors.ts';
 import { codedPackets } from '../../../support/media/coded-packets.ts';
 import { evenPair, startPublisher, type PublisherOptions } from '../../../support/rtsp/publisher.ts';
 import { RawPlayer } from '../../../support/rtsp/raw-player.ts';
@@ -368,4 +369,27 @@ test('feeds end with their players', async (t) => {
     await until('it has left', () => output.readers === before);
   }
   t.is(output.sessions.size, 0);
+});
+
+test('the query of a signed URL comes as a password, for which a client without one is asked', async (t) => {
+  const urls: string[] = [];
+  const { port } = await start(t, {
+    access: {
+      guards: [
+        ({ url }) => {
+          urls.push(url);
+          if (!url.endsWith('?policy=eyJ9&signature=abc')) throw kilnError('accessDenied');
+          return {};
+        },
+      ],
+    },
+  });
+  const player = await RawPlayer.open(t, port);
+  const challenge = await player.ask('DESCRIBE');
+  t.is(challenge.status, 401);
+  t.deepEqual(challenge.headers.get('www-authenticate'), ['Basic realm="Kiln"']);
+  const password = (text: string) => ({ Authorization: `Basic ${Buffer.from(`me:${text}`).toString('base64')}` });
+  t.is((await player.ask('DESCRIBE', player.url, password('policy=eyJ9&signature=abd'))).status, 403);
+  t.is((await player.ask('DESCRIBE', player.url, password('policy=eyJ9&signature=abc'))).status, 200);
+  t.is(urls.at(-1), `rtsp://127.0.0.1:${port}/app/talk?policy=eyJ9&signature=abc`);
 });
