@@ -173,6 +173,7 @@ export class RtspSession {
     if (viewer.playback !== undefined) return this.#ok({ Range });
     try {
       const starts = await viewer.play(sink, tracks);
+      if (this.#connection.ended) return NOT_NOW;
       this.#context.onPlaying();
       this.#log.info({ session: viewer.id, transport: transport.kind }, 'the RTSP viewer plays');
       const info = starts.length === 0 ? undefined : RtspViewer.info(url.base, starts);
