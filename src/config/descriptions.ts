@@ -255,6 +255,7 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'Providers/SRT': 'SRT.',
   'Providers/MPEGTS': 'MPEG-TS over UDP.',
   'Providers/RTSPPull': 'Streams pulled from RTSP servers.',
+  'Providers/RTMPPull': 'Streams pulled from RTMP servers.',
   'Providers/RTSP': 'Not available: encoders cannot publish over RTSP.',
   'Providers/OVT': 'Streams pulled from OVT origins.',
   'Providers/WebRTC': 'WebRTC.',

@@ -10,6 +10,7 @@ const ELEMENTS: Readonly<Record<string, string>> = {
   tlsPort: 'TLSPort',
   rtmp: 'RTMP',
   rtmpPush: 'RTMPPush',
+  rtmpPull: 'RTMPPull',
   rtsp: 'RTSP',
   rtspPull: 'RTSPPull',
   udpPort: 'UDPPort',

@@ -23,6 +23,7 @@ export const PROVIDER_KINDS = [
   'multiplex',
   'ovt',
   'rtmp',
+  'rtmppull',
   'rtsp',
   'rtsppull',
   'scheduled',

@@ -1,17 +1,16 @@
-import { once } from 'node:events';
 import type { Socket } from 'node:net';
-import { connect as connectTls } from 'node:tls';
 import { configTag, metadataOf } from '../containers/flv/stream-start.ts';
 import { audioTagHead, videoTagHead } from '../containers/flv/tag-head.ts';
 import type { Packet } from '../core/packet.ts';
 import { toSeconds } from '../core/timebase.ts';
 import { isMedia, sameFormat, type MediaTrack, type Track } from '../core/track.ts';
 import { dial } from '../protocols/outbound/dial.ts';
+import { dialTls } from '../protocols/outbound/dial-tls.ts';
 import type { OutboundGuard } from '../protocols/outbound/guard.ts';
 import { TcpSender } from '../protocols/outbound/tcp-sender.ts';
-import { ClientConnection } from '../protocols/rtmp/client-connection.ts';
+import { PublishingClient } from '../protocols/rtmp/publishing-client.ts';
 import { RtmpError } from '../protocols/rtmp/error.ts';
-import { PublisherAuthentication } from '../protocols/rtmp/publisher-authentication.ts';
+import { authenticated } from '../protocols/rtmp/authenticated.ts';
 import { appOf, credentialsOf, type Destination } from './destination.ts';
 import { PushError } from './error.ts';
 import { flvObjection, FOUR_CCS } from './flv-format.ts';
@@ -24,27 +23,14 @@ import type { OpenSink, Sink, SinkOptions } from './sink.ts';
 export function rtmpSink(guard: OutboundGuard): OpenSink {
   return async (destination, options) => {
     const { url } = destination;
-    const authentication = new PublisherAuthentication(appOf(url), credentialsOf(url));
-    for (let app: string | undefined = appOf(url); ;) {
-      const sink: RtmpSink = new RtmpSink(await connect(guard, destination, options), app, destination, options);
-      try {
-        return await sink.published;
-      } catch (error) {
-        app = sink.refusal === undefined ? undefined : nextApp(authentication, sink.refusal);
-        if (app === undefined) throw error;
-      }
+    try {
+      return await authenticated(appOf(url), credentialsOf(url), async (app) => {
+        return new RtmpSink(await connect(guard, destination, options), app, destination, options);
+      });
+    } catch (error) {
+      throw error instanceof RtmpError ? new PushError(error.message) : error;
     }
   };
-}
-
-/** @throws PushError */
-function nextApp(authentication: PublisherAuthentication, refusal: string): string | undefined {
-  try {
-    return authentication.next(refusal);
-  } catch (error) {
-    if (error instanceof RtmpError) throw new PushError(error.message);
-    throw error;
-  }
 }
 
 /** @throws PushError */
@@ -53,21 +39,8 @@ async function connect(
   { host, port, scheme }: Destination,
   { connectMs, signal }: SinkOptions,
 ): Promise<Socket> {
-  const plain = await dial(guard, host, port, connectMs);
-  plain.setKeepAlive(true);
-  if (scheme === 'rtmp') return plain;
-  const socket = connectTls({ socket: plain, host, servername: serverName(host) });
-  // the TLS socket reports errors of its connection
-  plain.on('error', () => {});
-  try {
-    await once(socket, 'secureConnect', { signal });
-    return socket;
-  } catch (error) {
-    socket.on('error', () => {}).destroy();
-    const { reason, message } = error as Error & { readonly reason?: string };
-    // after a semicolon Node explains how to trust more authorities
-    throw new PushError(`the TLS connection failed: ${(reason ?? message).split(';')[0]}`);
-  }
+  if (scheme !== 'rtmp') return await dialTls(guard, host, port, { connectMs, signal });
+  return await dial(guard, host, port, connectMs);
 }
 
 /** One stream published to an RTMP server: at most one video and one audio track, and data messages. */
@@ -75,11 +48,11 @@ class RtmpSink implements Sink {
   readonly isSingle = true;
   readonly takesBursts = true;
   /** Resolves when the server accepts the stream. */
-  readonly published: Promise<Sink>;
+  readonly result: Promise<Sink>;
   readonly #options: SinkOptions;
   readonly #streamKey: string;
   readonly #sender: TcpSender;
-  readonly #wire: ClientConnection;
+  readonly #wire: PublishingClient;
   readonly #start = Promise.withResolvers<Sink>();
   #refusal: string | undefined;
   #isPublished = false;
@@ -97,7 +70,7 @@ class RtmpSink implements Sink {
   constructor(socket: Socket, app: string, { url, streamKey }: Destination, options: SinkOptions) {
     this.#options = options;
     this.#streamKey = streamKey;
-    this.published = this.#start.promise;
+    this.result = this.#start.promise;
     this.#sender = new TcpSender(socket, options.sendMs, {
       writable: () => {
         this.#hasRoom = true;
@@ -109,7 +82,7 @@ class RtmpSink implements Sink {
     const write = (pieces: readonly Buffer[]): void => {
       this.#hasRoom = this.#sender.send(pieces);
     };
-    this.#wire = new ClientConnection(target, write, {
+    this.#wire = new PublishingClient(target, write, {
       published: () => this.#onPublished(),
       refused: (description) => {
         this.#refusal = description;
@@ -210,9 +183,4 @@ class RtmpSink implements Sink {
     if (this.#isPublished) this.#options.failed(shown);
     else this.#start.reject(new PushError(shown));
   }
-}
-
-/** Server name for TLS, which cannot be an address (RFC 6066 section 3). */
-function serverName(host: string): string {
-  return /^[\d.]+$|:/.test(host) ? '' : host;
 }

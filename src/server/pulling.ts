@@ -10,6 +10,7 @@ import { PullKind } from '../providers/pull/kind.ts';
 import { ovtSource } from '../providers/pull/ovt-source.ts';
 import { PulledStreams } from '../providers/pull/pulled-streams.ts';
 import { bySchemes } from '../providers/pull/schemes.ts';
+import { rtmpSource } from '../providers/rtmp-pull/source.ts';
 import { rtspSource } from '../providers/rtsp-pull/source.ts';
 import type { ClusterServices } from './cluster.ts';
 import type { TaskServices } from './tasks.ts';
@@ -29,7 +30,9 @@ export function openPulling({ config, registry, nodes, work, names, log }: Pulli
   const { tasks, clusterTasks } = work;
   const guard = outboundGuard(config, cluster, 'pull');
   const rtsp = rtspSource(guard);
-  const kind = new PullKind({ names, changes, open: bySchemes({ ovt: ovtSource(guard), rtsp, rtspc: rtsp }), log });
+  const rtmp = rtmpSource(guard);
+  const open = bySchemes({ ovt: ovtSource(guard), rtsp, rtspc: rtsp, rtmp, rtmps: rtmp });
+  const kind = new PullKind({ names, changes, open, log });
   tasks.add(kind);
   const pulls = new PulledStreams({ directory, definitions: tasks.definitions, tasks: clusterTasks, log });
   const ovtPort = config.bind.publishers.ovt?.port;

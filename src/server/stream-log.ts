@@ -6,7 +6,7 @@ import type { Track } from '../core/track.ts';
 import type { Logger } from '../log/log.ts';
 import { shownUrl } from '../protocols/outbound/shown.ts';
 
-const PULLED: ReadonlySet<string> = new Set(['Ovt', 'RtspPull']);
+const PULLED: ReadonlySet<string> = new Set(['Ovt', 'RtspPull', 'RtmpPull']);
 
 /**
  * Logs begin and end of streams, viewers that connect and leave, and readers that failed, in the same form for every

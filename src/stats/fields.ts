@@ -53,9 +53,15 @@ export function shownConnections(
 
 export const NONE_ADDED: ReadonlySet<AddedKind> = new Set();
 
-export const ProviderConnections = Type.Object(integers<ProviderKind>(PROVIDER_KINDS), {
-  description: 'current sources, by provider',
+const { rtmppull, ...sources } = integers<ProviderKind>(PROVIDER_KINDS);
+export const ProviderConnections = Type.Object(alphabetical({ ...sources, rtmppull: Type.Optional(rtmppull) }), {
+  description: 'current sources, by provider; `rtmppull` where there are any',
 });
+
+/** Answers have the keys of OvenMediaEngine alone where no stream is pulled over RTMP. */
+export function shownSources({ rtmppull: pulled, ...rest }: Counted['providers']): Static<typeof ProviderConnections> {
+  return pulled > 0 ? alphabetical({ ...rest, rtmppull: pulled }) : rest;
+}
 
 function integers<K extends string>(kinds: readonly K[]): Record<K, TInteger> {
   return Object.fromEntries(kinds.map((kind) => [kind, Type.Integer()])) as Record<K, TInteger>;

@@ -8,6 +8,7 @@ import {
   RECEIVED,
   received,
   SENT,
+  shownSources,
   sent,
   shownConnections,
   VIEWERS,
@@ -26,7 +27,7 @@ export function statisticsV2(counters: Counted, added = NONE_ADDED): Static<type
   return {
     createdTime: localTime(counters.createdTime),
     lastUpdatedTime: localTime(counters.lastUpdatedTime),
-    providers: { ...received(counters.in), connections: counters.providers },
+    providers: { ...received(counters.in), connections: shownSources(counters.providers) },
     publishers: {
       ...sent(counters.out),
       connections: shownConnections(counters.publishers, added),

@@ -55,6 +55,7 @@ export const Providers = section({
     packetReordering: flag(false),
   }),
   rtspPull: optional({ ...common(), blockDuplicateStreamName: flag(true) }),
+  rtmpPull: optional({ ...common(), blockDuplicateStreamName: flag(true) }),
   rtsp: optional(common()),
   ovt: optional(common()),
   webrtc: optional({

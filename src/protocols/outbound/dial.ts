@@ -42,7 +42,7 @@ function failureText(address: string, port: number, { code = '' }: NodeJS.ErrnoE
 
 function open(host: string, port: number, connectMs: number): Promise<Socket> {
   return new Promise((resolve, reject) => {
-    const socket = connect({ host, port, noDelay: true });
+    const socket = connect({ host, port, noDelay: true, keepAlive: true });
     const fail = (error: Error): void => {
       late.close();
       socket.destroy();

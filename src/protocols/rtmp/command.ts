@@ -28,9 +28,24 @@ export function decodeCommand(message: RtmpMessage): Command {
   };
 }
 
-/** The values of a data message of either encoding, such as `['@setDataFrame', 'onMetaData', {...}]`. */
-export function decodeData(message: RtmpMessage): AmfValue[] {
-  return values(message);
+/** Receiver of data messages. */
+export interface DataEvents {
+  /** Values of a data message, such as `['@setDataFrame', 'onMetaData', {...}]`. */
+  data(values: AmfValue[]): void;
+  /** A data message is malformed. The connection goes on, unless this throws. */
+  malformedData(error: RtmpError): void;
+}
+
+/** Reads a data message of either encoding. */
+export function deliverData(message: RtmpMessage, events: DataEvents): void {
+  let read: AmfValue[];
+  try {
+    read = values(message);
+  } catch (error) {
+    if (!(error instanceof RtmpError)) throw error;
+    return events.malformedData(error);
+  }
+  events.data(read);
 }
 
 export function encodeCommand(name: string, transactionId: number, ...rest: AmfValue[]): Buffer {

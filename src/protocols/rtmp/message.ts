@@ -18,7 +18,13 @@ export const MessageType = {
 } as const;
 
 /** User control event types (section 7.1.7). */
-export const UserControl = { StreamBegin: 0, StreamEof: 1, PingRequest: 6, PingResponse: 7 } as const;
+export const UserControl = {
+  StreamBegin: 0,
+  StreamEof: 1,
+  SetBufferLength: 3,
+  PingRequest: 6,
+  PingResponse: 7,
+} as const;
 
 export interface RtmpMessage {
   readonly type: number;
@@ -54,6 +60,11 @@ export function encodeUserControl(event: number, argument: number): Buffer {
   out.writeUInt16BE(event);
   out.writeUInt32BE(argument >>> 0, 2);
   return out;
+}
+
+/** The user control event by which a player names its buffer for a stream, in milliseconds. */
+export function encodeBufferLength(streamId: number, milliseconds: number): Buffer {
+  return Buffer.concat([encodeUserControl(UserControl.SetBufferLength, streamId), encodeNumber(milliseconds)]);
 }
 
 const TAG_HEADER_BYTES = 11;

@@ -1,8 +1,7 @@
 import type { AmfObject, AmfValue } from './amf-value.ts';
 import { ChunkReader, type ChunkLimits } from './chunk-reader.ts';
 import { ChunkStream, ChunkWriter } from './chunk-writer.ts';
-import { decodeCommand, decodeData, encodeCommand, type Command } from './command.ts';
-import { RtmpError } from './error.ts';
+import { decodeCommand, deliverData, encodeCommand, type Command, type DataEvents } from './command.ts';
 import { ServerHandshake } from './handshake.ts';
 import {
   decodeNumber,
@@ -17,11 +16,8 @@ import {
 import { ReceiveWindow, WINDOW_BYTES } from './receive-window.ts';
 
 /** Events of a client's connection. */
-export interface ServerConnectionEvents {
+export interface ServerConnectionEvents extends DataEvents {
   command(command: Command, streamId: number): void;
-  data(values: AmfValue[]): void;
-  /** A data message is malformed. The connection goes on, unless this throws. */
-  malformedData(error: RtmpError): void;
   audio(payload: Buffer, timestamp: number): void;
   video(payload: Buffer, timestamp: number): void;
 }
@@ -122,7 +118,7 @@ export class ServerConnection {
         return this.#events.command(decodeCommand(message), streamId);
       case MessageType.DataAmf0:
       case MessageType.DataAmf3:
-        return this.#data(message);
+        return deliverData(message, this.#events);
       case MessageType.WindowAckSize:
         this.#window.resize(decodeNumber(message));
         return;
@@ -131,17 +127,6 @@ export class ServerConnection {
       default:
       // Acknowledgements, bandwidths and shared objects ask for nothing here.
     }
-  }
-
-  #data(message: RtmpMessage): void {
-    let values: AmfValue[];
-    try {
-      values = decodeData(message);
-    } catch (error) {
-      if (!(error instanceof RtmpError)) throw error;
-      return this.#events.malformedData(error);
-    }
-    this.#events.data(values);
   }
 
   #userControl(payload: Buffer): void {

@@ -1,3 +1,4 @@
+import type { Packet } from '../../core/packet.ts';
 import { Timeline, type TrackTimeline } from '../../core/timeline.ts';
 import { toSeconds, type Timebase } from '../../core/timebase.ts';
 import { LEAD_SECONDS, PassedTime } from './passed-time.ts';
@@ -83,6 +84,14 @@ export class LocalClock {
     const next = this.#passed.next(now);
     if (next !== undefined) this.#base = next - LEAD_SECONDS;
   }
+}
+
+/** Moves a packet to its time on the clock that continues across connections. */
+export function placed(packet: Packet, clock: LocalClock): Packet {
+  const { track, dts, pts, duration } = packet;
+  const samples = track.type === 'audio' ? duration : 0;
+  const time = clock.next(track.id, dts, track.timebase, track.timebase, samples, performance.now());
+  return { ...packet, dts: time, pts: time + pts - dts };
 }
 
 /** Ticks of `CLOCK`. */

@@ -32,26 +32,30 @@ export function enabledProvider(config: ApplicationConfig, urls: readonly string
 
 /** @param urls all of one scheme */
 export function pullProvider(
-  { providers: { ovt, rtspPull } }: ApplicationConfig,
+  { providers: { ovt, rtspPull, rtmpPull } }: ApplicationConfig,
   urls: readonly string[],
 ): PullProvider {
-  if (schemeOf(urls[0] ?? '') === 'ovt') {
-    const source = { type: 'Ovt', kind: 'ovt' } as const;
-    return {
-      source,
-      name: 'OVT',
-      isEnabled: ovt !== undefined,
-      maxConnections: ovt?.maxConnection ?? 0,
-      replaces: false,
-      keepsTimes: ovt?.timestampMode === 'Original',
-    };
+  switch (schemeOf(urls[0] ?? '')) {
+    case 'ovt':
+      return { source: { type: 'Ovt', kind: 'ovt' }, name: 'OVT', replaces: false, ...common(ovt) };
+    case 'rtmp':
+    case 'rtmps': {
+      const replaces = rtmpPull?.blockDuplicateStreamName === false;
+      return { source: { type: 'RtmpPull', kind: 'rtmppull' }, name: 'RTMPPull', replaces, ...common(rtmpPull) };
+    }
+    default: {
+      const replaces = rtspPull?.blockDuplicateStreamName === false;
+      return { source: { type: 'RtspPull', kind: 'rtsppull' }, name: 'RTSPPull', replaces, ...common(rtspPull) };
+    }
   }
+}
+
+function common(
+  provider: ApplicationConfig['providers']['ovt'],
+): Pick<PullProvider, 'isEnabled' | 'maxConnections' | 'keepsTimes'> {
   return {
-    source: { type: 'RtspPull', kind: 'rtsppull' },
-    name: 'RTSPPull',
-    isEnabled: rtspPull !== undefined,
-    maxConnections: rtspPull?.maxConnection ?? 0,
-    replaces: rtspPull?.blockDuplicateStreamName === false,
-    keepsTimes: rtspPull?.timestampMode === 'Original',
+    isEnabled: provider !== undefined,
+    maxConnections: provider?.maxConnection ?? 0,
+    keepsTimes: provider?.timestampMode === 'Original',
   };
 }

@@ -1,8 +1,7 @@
-import type { Packet } from '../../core/packet.ts';
 import { RtpError } from '../../protocols/rtp/receive/error.ts';
 import { parseRtp } from '../../protocols/rtp/receive/packet.ts';
 import { RtpReceiver } from '../../protocols/rtp/receive/receiver.ts';
-import type { LocalClock } from '../intake/local-clock.ts';
+import { placed } from '../intake/local-clock.ts';
 import { GapTimer } from '../rtp/gap-timer.ts';
 import { TsSource } from '../mpegts-intake/source.ts';
 import { DATAGRAM_WAIT_MS, type RtspIngestOptions } from './ingest.ts';
@@ -79,12 +78,4 @@ export class TsIngest {
     this.#gaps.close();
     this.#source.close();
   }
-}
-
-/** Moves a packet to its time on the clock that continues across connections. */
-function placed(packet: Packet, clock: LocalClock): Packet {
-  const { track, dts, pts, duration } = packet;
-  const samples = track.type === 'audio' ? duration : 0;
-  const time = clock.next(track.id, dts, track.timebase, track.timebase, samples, performance.now());
-  return { ...packet, dts: time, pts: time + pts - dts };
 }

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { encodeAmf0 } from '../../../../src/protocols/rtmp/amf0.ts';
 import type { AmfObject, AmfValue } from '../../../../src/protocols/rtmp/amf-value.ts';
-import { ClientConnection } from '../../../../src/protocols/rtmp/client-connection.ts';
+import { PublishingClient } from '../../../../src/protocols/rtmp/publishing-client.ts';
 import { statusInfo, type Command } from '../../../../src/protocols/rtmp/command.ts';
 import { RtmpError } from '../../../../src/protocols/rtmp/error.ts';
 import { HANDSHAKE_BYTES } from '../../../../src/protocols/rtmp/handshake.ts';
@@ -43,7 +43,7 @@ function connected(answer: (server: Server, command: Command, streamId: number) 
       video: media('video'),
     },
   );
-  const client: ClientConnection = new ClientConnection(
+  const client: PublishingClient = new PublishingClient(
     { app: 'live', tcUrl: 'rtmp://a/live', name: 'secret', fourCcs: { video: ['hvc1', 'av01'], audio: ['Opus'] } },
     carry(() => server.wire),
     {
@@ -184,7 +184,7 @@ test('the end of a published stream is reported', (t) => {
 
 test('a server that does not speak RTMP, or sends too much of it, is rejected', (t) => {
   const make = () =>
-    new ClientConnection({ app: '', tcUrl: '', name: '', fourCcs: { video: [], audio: [] } }, () => {}, {
+    new PublishingClient({ app: '', tcUrl: '', name: '', fourCcs: { video: [], audio: [] } }, () => {}, {
       published: () => t.fail(),
       refused: () => t.fail(),
       reconnect: () => t.fail(),
