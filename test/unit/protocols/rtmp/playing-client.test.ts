@@ -158,7 +158,7 @@ test('a refusal is told with its description', (t) => {
   ]);
 });
 
-test('a server that does not speak RTMP, or sends too much of it, is rejected', (t) => {
+test('a server of a stream to play that does not speak RTMP, or sends too much of it, is rejected', (t) => {
   const nothing = { playing() {}, refused() {}, audio() {}, video() {}, data() {}, malformedData() {}, ended() {} };
   const target = { app: 'a', tcUrl: 'rtmp://a/a', name: 's', fourCcs: { video: [], audio: [] } };
   const http = new PlayingClient(target, () => {}, nothing);
