@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import test from 'ava';
 import { publishPattern } from '../support/media/ffmpeg.ts';
 import { Teardown } from '../support/programs/teardown.ts';
-import { evenPair } from '../support/rtsp/publisher.ts';
+import { freePair } from '../support/network/ports.ts';
 import { shared } from '../support/runner/shared.ts';
 import { Kiln } from '../support/server/kiln.ts';
 import { until } from '../support/time/until.ts';
@@ -17,7 +17,7 @@ test.after.always(() => undo.run());
 
 /** A server with a stream `talk` in an application for all, and one in an application for users. */
 const server = shared(async () => {
-  const udp = evenPair();
+  const udp = freePair();
   const kiln = await Kiln.start({
     rtsp: `<UDPPort>${udp}-${udp + 1}</UDPPort>`,
     hls: '',

@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { unusedPorts } from '../../../deploy/cluster/ports.ts';
+import { portsInUse, unusedPorts } from '../../../deploy/cluster/ports.ts';
 import { isAlive } from '../../../src/lib/process-usage.ts';
 
 /**
@@ -19,9 +19,23 @@ process.once('exit', () => reserved.forEach((port) => rmSync(join(FOLDER, String
 /** Ports that are free, for TCP and UDP both, and are given to no other test. */
 export function freePorts(count: number): number[] {
   return unusedPorts(count, () => {
-    const port = FIRST + Math.floor(Math.random() * COUNT);
+    const port = anyPort();
     return reserve(port) ? port : undefined;
   });
+}
+
+/** An even port that is free as those of `freePorts`, and the next as well. */
+export function freePair(): number {
+  const used = portsInUse();
+  const [first] = unusedPorts(1, () => {
+    const even = anyPort() & ~1;
+    return !used.has(even + 1) && reserve(even) && reserve(even + 1) ? even : undefined;
+  });
+  return first as number;
+}
+
+function anyPort(): number {
+  return FIRST + Math.floor(Math.random() * COUNT);
 }
 
 /** @returns false when a process that lives has it */

@@ -7,7 +7,7 @@ import { RtspPublisher } from '../../../src/publishers/rtsp/index.ts';
 import { CertificateStore } from '../../../src/tls/certificates.ts';
 import { aloneWith } from '../cluster/alone.ts';
 import { tracksOf } from '../media/coded-packets.ts';
-import { freePorts } from '../network/ports.ts';
+import { freePair, freePorts } from '../network/ports.ts';
 import { addVhost, goLive, type VhostShape } from '../server/live.ts';
 
 export interface PublisherOptions {
@@ -15,14 +15,6 @@ export interface PublisherOptions {
   readonly vhost?: VhostShape;
   readonly access?: Partial<AccessOptions>;
   readonly udp?: boolean;
-}
-
-/** Two UDP ports, an even one and the next. */
-export function evenPair(): number {
-  for (;;) {
-    const [port = 0] = freePorts(1);
-    if (port % 2 === 0) return port;
-  }
 }
 
 /** A live stream `talk`, and a port to play it from over RTSP. */
@@ -33,7 +25,7 @@ export async function startPublisher(
   const registry = new Registry();
   addVhost(registry, { publishers: { rtsp: { maxConnection: 0 } } as never, ...vhost });
   const [port = 0] = freePorts(1);
-  const first = evenPair();
+  const first = freePair();
   const lines: string[] = [];
   const log = pino({ level: 'debug' }, { write: (line: string) => void lines.push(line) });
   const { cluster, access } = await aloneWith(registry, { log, ...admitting });

@@ -4,7 +4,8 @@ import test, { type ExecutionContext } from 'ava';
 import type { Packet } from '../../../../src/core/packet.ts';
 import { kilnError } from '../../../../src/errors.ts';
 import { codedPackets } from '../../../support/media/coded-packets.ts';
-import { evenPair, startPublisher, type PublisherOptions } from '../../../support/rtsp/publisher.ts';
+import { startPublisher, type PublisherOptions } from '../../../support/rtsp/publisher.ts';
+import { freePair } from '../../../support/network/ports.ts';
 import { RawPlayer } from '../../../support/rtsp/raw-player.ts';
 import { shared } from '../../../support/runner/shared.ts';
 import { until } from '../../../support/time/until.ts';
@@ -126,6 +127,23 @@ test('the end of a stream is a BYE for each track, and the end of the connection
   t.is(output.sessions.size, 0);
 });
 
+test('a player that leaves before the first frame does not play', async (t) => {
+  const { port, output, lines } = await start(t);
+  const player = await RawPlayer.open(t, port);
+  await player.prepare();
+  player.tell('PLAY');
+  await until('it is listed', () => output.sessions.size === 1);
+  player.socket.destroy();
+  await until('its session has ended', () => output.sessions.size === 0);
+  // the one that follows does: what the first waited for has come
+  const next = await RawPlayer.open(t, port);
+  await next.prepare();
+  for (const packet of coded()) output.write(packet);
+  t.is((await next.ask('PLAY')).status, 200);
+  await until('it plays', () => next.of(0).length > 0);
+  t.is(lines.filter((line) => line.includes('the RTSP viewer plays')).length, 1);
+});
+
 test('a kicked player is disconnected, and the id of its session is kept out', async (t) => {
   const { port, output } = await start(t);
   const player = await RawPlayer.open(t, port, '/app/talk?session=me');
@@ -142,7 +160,7 @@ test('media goes to UDP ports of the client, and reports from there keep its ses
   const { port, udpPort, output } = await start(t, { udp: true });
   const player = await RawPlayer.open(t, port);
   const [video = '', audio = ''] = player.controls(await player.ask('DESCRIBE'));
-  const ports = [evenPair(), evenPair()] as const;
+  const ports = [freePair(), freePair()] as const;
   const got = new Map<number, { data: Buffer; from: number }[]>();
   for (const first of ports)
     for (const local of [first, first + 1]) {
