@@ -71,7 +71,7 @@ test('anamorphic video is shown in its shape, encoded or not, and images of it h
   await page.goto(kiln.httpUrl('/livez'));
   await page.addScriptTag({ content: hlsScripts() });
   await page.evaluate(`playHls('${kiln.httpUrl('/app/wide/both.m3u8')}')`);
-  await page.waitForFunction('window.hls?.levels.length === 2 && document.querySelector("video").currentTime > 0');
+  await page.waitForFunction('window.hls?.levels.length === 2 && document.querySelector("video").readyState >= 2');
   for (const [level, shown] of [
     [1, '256x144'],
     [0, '128x72'],
