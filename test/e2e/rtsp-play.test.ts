@@ -89,6 +89,13 @@ for (const transport of ['tcp', 'udp'])
     t.notRegex(stderr, /missed|error|corrupt|conceal|no frame|non-existing/i);
   });
 
+/** Runs a pipeline until it has had its buffers. Its last request, for a pause, may find the connection closed. */
+async function gstreamer(pipeline: string): Promise<void> {
+  await run('gst-launch-1.0', ['-q', ...pipeline.split(' ')], { timeout: 100_000 }).catch((error: Error) => {
+    if (!error.message.includes('gst_rtspsrc_pause')) throw error;
+  });
+}
+
 for (const transport of ['tcp', 'udp'])
   for (const [media, depay] of [
     ['video', 'rtph264depay ! h264parse ! avdec_h264'],
@@ -99,7 +106,7 @@ for (const transport of ['tcp', 'udp'])
       const kiln = await server();
       const source = `rtspsrc location=${kiln.rtspUrl('talk')} protocols=${transport}`;
       const pipeline = `${source} ! application/x-rtp,media=${media} ! ${depay} ! fakesink num-buffers=20`;
-      await run('gst-launch-1.0', ['-q', ...pipeline.split(' ')], { timeout: 100_000 });
+      await gstreamer(pipeline);
       t.pass();
     });
 
@@ -113,7 +120,7 @@ test('users are asked for a password, by ffmpeg and GStreamer alike', async (t) 
   t.notRegex(kiln.log, /s3(?::|%3A)cret/);
   if (!has('gst-inspect-1.0', 'rtspsrc')) return;
   const pipeline = `rtspsrc location=${url('')} user-id=anna user-pw=s3:cret protocols=tcp ! application/x-rtp,media=video ! fakesink num-buffers=5`;
-  await run('gst-launch-1.0', ['-q', ...pipeline.split(' ')], { timeout: 100_000 });
+  await gstreamer(pipeline);
 });
 
 test('a stream that is not there is not found', async (t) => {
