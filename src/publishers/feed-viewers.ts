@@ -24,16 +24,24 @@ export class FeedViewers {
     this.#options = options;
   }
 
+  /** Keeps the feed, also for a viewer that is still to come. @returns ends that, to be called once */
+  hold(): () => void {
+    this.#count++;
+    this.#options.output.wantKey();
+    return () => {
+      if (--this.#count === 0) this.#options.onLast();
+    };
+  }
+
   /** Adds a viewer. The caller calls `detach` once, when the viewer leaves. */
   attach(viewer: Consumer): { reader: Reader; detach: () => void } {
-    const { output, feed, kind, onLast } = this.#options;
-    this.#count++;
+    const { output, feed, kind } = this.#options;
+    const release = this.hold();
     const queue = output.queue(kind, { seconds: LIMITS.seconds / 2 });
     const reader = feed.read(viewer, LIMITS, queue);
-    output.wantKey();
     const detach = (): void => {
       reader.close();
-      if (--this.#count === 0) onLast();
+      release();
     };
     return { reader, detach };
   }

@@ -18,14 +18,13 @@ export interface PlayLink {
   readonly ability: PlayerAbility;
   /** Bytes that wait to be sent. */
   readonly unsent: number;
+  /** Whether too much waits: `Play.writable` is called when all is sent. */
+  readonly isFull: boolean;
   status(info: AmfObject): void;
   streamBegin(): void;
   streamEof(): void;
-  /**
-   * Sends a message of `playMessage`.
-   * @returns false while too much waits: `Play.writable` is called when all is sent
-   */
-  send(message: Buffer): boolean;
+  /** Sends a message of `playMessage`. */
+  send(message: Buffer): void;
   /** The client is served. */
   playing(): void;
   /** The play has ended by itself: the connection is closed when what was sent is out. @param level of the reason in the log */

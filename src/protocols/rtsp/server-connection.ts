@@ -36,6 +36,8 @@ const BAD_REQUEST = 400;
 
 /** Requests and answers of one client (RFC 2326), one after the other, with media between them. Owns its socket. */
 export class RtspServerConnection {
+  /** Called when all data is sent. */
+  drained: () => void = () => {};
   readonly #socket: Socket;
   readonly #events: ServerConnectionEvents;
   readonly #reader: RtspReader;
@@ -55,6 +57,7 @@ export class RtspServerConnection {
       garbage: () => {},
     });
     socket.on('data', (bytes: Buffer) => this.#receive(bytes));
+    socket.on('drain', () => this.drained());
     socket.on('error', (error) => this.end(`connection lost: ${error.message}`));
     socket.on('end', () => this.end('the client closed the connection'));
     socket.on('close', () => this.end('the connection was lost'));
@@ -72,10 +75,6 @@ export class RtspServerConnection {
   /** Sends data between the answers: whole packets with their heads. */
   write(data: Buffer): void {
     if (!this.#ended) this.#socket.write(data);
-  }
-
-  onDrain(drained: () => void): void {
-    this.#socket.on('drain', drained);
   }
 
   /** Ends the connection. What was written is still sent, for a second. Idempotent. @param reason passed on */

@@ -364,12 +364,14 @@ export class RtmpSession implements ServerConnectionEvents {
       get unsent() {
         return socket.writableLength;
       },
+      get isFull() {
+        return socket.writableLength > MAX_UNSENT_BYTES;
+      },
       status: (info) => wire.status(streamId, info),
       streamBegin: () => wire.streamBegin(streamId),
       streamEof: () => wire.streamEof(streamId),
       send: (message) => {
         for (const piece of onMessageStream(message, streamId)) socket.write(piece);
-        return socket.writableLength <= MAX_UNSENT_BYTES;
       },
       playing: () => {
         this.#hasPublished = true;

@@ -156,7 +156,8 @@ export class RtmpViewer implements Session, Play {
     if (found === undefined || this.#closed) return;
     if (found.output.closed) return this.#finish('the stream has ended');
     this.#delivery = new FlvDelivery(this.#context.feed(found), {
-      fromLastKey: this.#context.fromLastKey,
+      // what waits to be sent may be as much already, after a pause or another play
+      fromLastKey: this.#context.fromLastKey && !this.#link.isFull,
       unwanted: this.#unwanted,
       send: (tags) => this.#send(tags),
       ended: (reason) => this.#finish(reason),
@@ -178,7 +179,8 @@ export class RtmpViewer implements Session, Play {
     counters?.sentTo('rtmp', tags.length, now);
     if (!this.#hasSent) counters?.viewing.joined('rtmp', Math.max(0, now - this.createdTime) / 1000);
     this.#hasSent = true;
-    if (this.#link.send(tags)) return true;
+    this.#link.send(tags);
+    if (!this.#link.isFull) return true;
     this.#stalled ??= { since: performance.now(), unsent: this.#link.unsent };
     return false;
   }

@@ -9,10 +9,9 @@ import { sameFormat, type MediaTrack, type Track } from '../../core/track.ts';
 import type { FaultLog } from '../../log/log.ts';
 import { MediaClock } from '../../protocols/rtp/media-clock.ts';
 import { payloadFormat } from '../../protocols/rtp/payload-format.ts';
+import { FeedViewers } from '../feed-viewers.ts';
 import { FeedTrack } from './feed-track.ts';
 
-/** Limits of a slow player's queue; above them it resumes at the next key frame. */
-const LIMITS: ReaderLimits = { bytes: 8 * 1024 * 1024, seconds: 3 };
 /** Limits of what a new player starts with; of longer GOPs it starts with the next key frame. */
 const START_LIMITS: ReaderLimits = { bytes: 8 * 1024 * 1024, seconds: 10 };
 /** Time between sender reports (RFC 3550 section 6.2). */
@@ -39,7 +38,6 @@ export interface FeedPlayer extends Consumer {
 export class RtspFeed implements Consumer {
   readonly tracks: readonly FeedTrack[];
   readonly #cname = randomUUID();
-  readonly #output: OutputStream;
   readonly #options: FeedOptions;
   /** The output, possibly delayed. */
   readonly #source: Stream;
@@ -50,11 +48,10 @@ export class RtspFeed implements Consumer {
   readonly #players = new Set<FeedPlayer>();
   readonly #timer: NodeJS.Timeout;
   readonly #reader: Reader;
-  #users = 0;
+  readonly #viewers: FeedViewers;
 
   /** @param tracks that have a payload format */
   constructor(output: OutputStream, tracks: readonly MediaTrack[], options: FeedOptions) {
-    this.#output = output;
     this.#options = options;
     this.#source = delayed(output, options.delayMs);
     this.tracks = tracks.flatMap((track, index) => {
@@ -63,6 +60,12 @@ export class RtspFeed implements Consumer {
     });
     this.#byId = new Map(this.tracks.map((one) => [one.track.id, one]));
     this.#stream = new Stream(output.name, output.counters);
+    this.#viewers = new FeedViewers({
+      output,
+      feed: this.#stream,
+      kind: 'rtsp',
+      onLast: () => this.close('no players are left'),
+    });
     this.#stream.setTracks(this.tracks.map(({ track }) => track));
     this.#stream.on('fault', (error) => output.emit('fault', error));
     this.#stream.read(this.#start);
@@ -79,26 +82,21 @@ export class RtspFeed implements Consumer {
 
   /** Keeps the feed, so that it has a start when a player comes. @returns ends that, to be called once */
   hold(): () => void {
-    this.#users++;
-    this.#output.wantKey();
-    return () => {
-      if (--this.#users === 0) this.close('no players are left');
-    };
+    return this.#viewers.hold();
   }
 
   /** Adds a player. The caller calls `detach` once, when it leaves. @param start takes what the player can start with */
   attach(player: FeedPlayer, start?: (packet: Packet) => void): { reader: Reader; detach: () => void } {
-    const release = this.hold();
     if (start !== undefined) this.#start.replay(start);
-    const queue = this.#output.queue('rtsp', { seconds: LIMITS.seconds / 2 });
-    const reader = this.#stream.read(player, LIMITS, queue);
+    const { reader, detach } = this.#viewers.attach(player);
     this.#players.add(player);
-    const detach = (): void => {
-      reader.close();
-      this.#players.delete(player);
-      release();
+    return {
+      reader,
+      detach: () => {
+        this.#players.delete(player);
+        detach();
+      },
     };
-    return { reader, detach };
   }
 
   trackOf({ track: { id } }: Packet): FeedTrack | undefined {

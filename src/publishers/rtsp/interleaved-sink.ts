@@ -14,7 +14,7 @@ export class InterleavedSink implements MediaSink {
 
   constructor(connection: RtspServerConnection) {
     this.#connection = connection;
-    connection.onDrain(() => this.writable());
+    connection.drained = () => this.writable();
   }
 
   /**

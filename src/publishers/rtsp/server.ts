@@ -32,7 +32,7 @@ export class RtspServer {
   readonly #listeners: TcpListener[] = [];
   #datagrams: DatagramPorts | undefined;
   #front: TlsFront | undefined;
-  #handshakes = 0;
+  readonly #handshaking = new Set<Peer>();
 
   /** @throws the system's error, or ListenError, when a port cannot be opened */
   static async listen(options: RtspServerOptions): Promise<RtspServer> {
@@ -42,7 +42,7 @@ export class RtspServer {
       if (udpPort.length > 0) server.#datagrams = await DatagramPorts.open(host, udpPort);
       const take: OnSocket = (socket, peer) => options.onClient(socket, peer, server.#datagrams);
       if (port !== undefined) await server.#listen(port, take);
-      if (tlsPort !== undefined) await server.#listen(tlsPort, server.#secured());
+      if (tlsPort !== undefined) await server.#listen(tlsPort, server.#secured(), () => server.#tooManyHandshakes);
     } catch (error) {
       await server.close();
       throw error;
@@ -61,11 +61,14 @@ export class RtspServer {
     this.#datagrams?.close();
   }
 
-  async #listen(port: number, take: OnSocket): Promise<void> {
+  get #tooManyHandshakes(): string | undefined {
+    return this.#handshaking.size < MAX_HANDSHAKES ? undefined : 'too many TLS handshakes are open';
+  }
+
+  async #listen(port: number, take: OnSocket, also = (): string | undefined => undefined): Promise<void> {
     const { host, proxyNetworks, log, objection, onRefused } = this.#options;
     const listener = await listenTcp({ host, port, proxyNetworks, log }, (socket, peer) => {
-      const refused =
-        objection() ?? (this.#handshakes < MAX_HANDSHAKES ? undefined : 'too many TLS handshakes are open');
+      const refused = objection() ?? also();
       if (refused === undefined) return take(socket, peer);
       onRefused(refused, peer);
       socket.on('error', () => {}).destroy();
@@ -78,18 +81,16 @@ export class RtspServer {
     const { certificates, onClient, onRefused } = this.#options;
     const front = createTlsFront({
       certificates,
-      onSecure: (socket, peer) => onClient(socket, peer, undefined),
+      onSecure: (socket, peer) => {
+        this.#handshaking.delete(peer);
+        onClient(socket, peer, undefined);
+      },
       onFailure: (reason, peer) => peer && onRefused(reason, peer, 'tls'),
     });
     this.#front = front;
     return (socket, peer) => {
-      this.#handshakes++;
-      let isOpen = true;
-      const over = (): void => {
-        if (isOpen) this.#handshakes--;
-        isOpen = false;
-      };
-      socket.once('close', over);
+      this.#handshaking.add(peer);
+      socket.once('close', () => this.#handshaking.delete(peer));
       front.accept(socket, peer);
     };
   }

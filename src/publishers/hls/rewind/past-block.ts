@@ -11,6 +11,14 @@ const DATE = '#EXT-X-PROGRAM-DATE-TIME:';
 const IS_GAP = 1;
 const IS_DISCONTINUITY = 2;
 
+/** Names of segments of HLS with MPEG-TS, subtitles among them. */
+const OF_TS = /_hls\.\w+(?:\?|$)/;
+
+/** The tag that a segment had at the live edge: it must not change. */
+function durationTag(name: string, seconds: number): string {
+  return OF_TS.test(name) ? tsExtinf(seconds) : extinf(seconds);
+}
+
 /** Segments with one initialization that follow each other: their playlist lines and times, in less than 200 bytes each. */
 export class PastBlock {
   /** Media sequence number of the first segment. */
@@ -62,14 +70,9 @@ export class PastBlock {
     const date = new Date(wallClock).toISOString();
     const lines =
       `${discontinuity ? DISCONTINUITY : ''}${breaks}${DATE}${date}\n${gap ? GAP : ''}` +
-      `${this.#duration(duration)}\n${name}${this.#query}\n`;
+      `${durationTag(name, duration)}\n${name}${this.#query}\n`;
     this.#text = joined(this.#text, Buffer.from(lines));
     this.#offsets[index + 1] = this.#text.length;
-  }
-
-  /** The line is the one that the segment had at the live edge; MPEG-TS has no initialization. */
-  #duration(seconds: number): string {
-    return this.init === undefined ? tsExtinf(seconds) : extinf(seconds);
   }
 
   /** Seconds. */
@@ -165,7 +168,7 @@ export class PastBlock {
     const bytes = this.isGap(msn) ? 0 : (this.#iFrames[index] as number);
     const range = bytes === 0 ? GAP : `#EXT-X-BYTERANGE:${bytes}@0\n`;
     const date = new Date(this.wallClock(msn)).toISOString();
-    return `${DATE}${date}\n${range}${this.#duration(this.duration(msn))}\n${name}`;
+    return `${DATE}${date}\n${range}${durationTag(name.trimEnd(), this.duration(msn))}\n${name}`;
   }
 
   #pieceOf(from: number, to: number): TextPiece {

@@ -1,3 +1,4 @@
+import { WholeMilliseconds } from '../../../packaging/listed-duration.ts';
 import type { FrameRun } from '../../../packaging/frame-run.ts';
 import type { Segment } from '../../../packaging/segment.ts';
 import type { SubtitlePackager } from '../../../packaging/subtitles/subtitle-packager.ts';
@@ -15,6 +16,9 @@ import type { VariantContext } from './variant.ts';
 export class SubtitleList extends PlayableList<VariantContext> implements FollowedList<Segment> {
   readonly id: string;
   readonly packager: SubtitlePackager<FrameRun>;
+  readonly #rounding = new WholeMilliseconds();
+  /** Durations in the playlist, in seconds. */
+  readonly #durations = new WeakMap<Segment, number>();
   #text: Text | undefined;
   /** With the past. */
   #longText: Text | undefined;
@@ -63,7 +67,8 @@ export class SubtitleList extends PlayableList<VariantContext> implements Follow
 
   /** Describes a segment for followers of the stream. */
   followed(segment: Segment): FollowedSegment {
-    const { msn, duration, wallClock, discontinuity, gap } = segment;
+    const { msn, wallClock, discontinuity, gap } = segment;
+    const duration = this.#durationOf(segment);
     const { breaks } = this.context;
     const body = this.packager.body(segment);
     return {
@@ -82,13 +87,19 @@ export class SubtitleList extends PlayableList<VariantContext> implements Follow
     const { targetDuration, query, breaks, concluded } = this.context;
     const { listed, discontinuitySequence } = this.packager.window;
     return (this.#text ??= new Text(
-      buildMediaList(listed, {
-        targetDuration,
-        discontinuitySequence,
-        breaks,
-        uri: ({ msn }) => `${subtitleName(this.id, msn)}${query}`,
-        ended: concluded,
-      }),
+      buildMediaList(
+        listed.map((segment) => {
+          const { msn, wallClock, discontinuity, gap } = segment;
+          return { msn, wallClock, discontinuity, gap, duration: this.#durationOf(segment) };
+        }),
+        {
+          targetDuration,
+          discontinuitySequence,
+          breaks,
+          uri: ({ msn }) => `${subtitleName(this.id, msn)}${query}`,
+          ended: concluded,
+        },
+      ),
     ));
   }
 
@@ -105,7 +116,14 @@ export class SubtitleList extends PlayableList<VariantContext> implements Follow
     this.waiters.check();
   }
 
-  #advance({ msn, gap }: Segment): void {
+  /** Duration in the playlist, rounded as those of the media are. */
+  #durationOf(segment: Segment): number {
+    return this.#durations.get(segment) ?? segment.duration;
+  }
+
+  #advance(segment: Segment): void {
+    const { msn, gap, duration } = segment;
+    this.#durations.set(segment, this.#rounding.next(duration));
     if (gap && this.position === undefined) return;
     this.position = { newest: { msn, parts: 1 }, partTarget: 0 };
     this.changed();

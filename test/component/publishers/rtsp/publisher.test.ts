@@ -115,6 +115,21 @@ test('a player pauses, goes on at a key frame with another RTP-Info, and leaves'
   t.is((await player.ask('PLAY')).status, 454);
 });
 
+test('one connection plays time and again, and nothing is left of it', async (t) => {
+  const { port, output } = await start(t);
+  const player = await RawPlayer.open(t, port);
+  // a listener for each of them would be a warning, and so a failure
+  for (let round = 0; round < 20; round++) {
+    await player.prepare();
+    t.is((await player.ask('TEARDOWN')).status, 200);
+    player.session = undefined;
+  }
+  await player.prepare();
+  for (const packet of coded()) output.write(packet);
+  t.is((await player.ask('PLAY')).status, 200);
+  await until('it plays', () => player.of(0).length > 0);
+});
+
 test('the end of a stream is a BYE for each track, and the end of the connection', async (t) => {
   const { port, output } = await start(t);
   const player = await RawPlayer.open(t, port);

@@ -259,7 +259,9 @@ test('FCSubscribe is answered', async (t) => {
   await client.until('the answer', () => client.heard.some(({ name }) => name === 'onFCSubscribe'));
   client.command('FCUnsubscribe', 0, null, 'talk');
   await client.until('the answer', () => client.heard.some(({ name }) => name === 'onFCUnsubscribe'));
-  t.pass();
+  const codesOf = (name: string) => client.heard.flatMap((one) => (one.name === name ? one.args : []));
+  t.like(codesOf('onFCSubscribe'), [{ code: 'NetStream.Play.Start', description: 'talk' }]);
+  t.like(codesOf('onFCUnsubscribe'), [{ code: 'NetStream.Play.Stop', description: 'talk' }]);
 });
 
 test('the end of the stream is announced, and the connection closed', async (t) => {
@@ -331,6 +333,26 @@ test('a slow player loses what is in front of a key frame, and nobody else does'
   const gap = videos.findIndex(({ timestamp }, i) => i > 2 && timestamp - (videos[i - 1]?.timestamp ?? 0) > 40);
   t.true(gap > 0);
   t.is(videos[gap]?.payload.toString('hex', 0, 2), '1701', 'it goes on with a key frame');
+});
+
+test('a player that pauses, goes on and does not read is not sent the last key frame again and again', async (t) => {
+  const { connect, write, output } = await setUp(t, [VIDEO]);
+  const bytes = 256 * 1024;
+  const frames = 6;
+  for (let frame = 0; frame < frames; frame++) write(packetAt(VIDEO, frame, frame === 0, bytes));
+  const client = await connect();
+  await client.play('talk?session=greedy');
+  await client.until('the cached media', () => client.of(MessageType.Video).length > frames);
+  const session = output.sessions.get('greedy');
+  client.socket.pause();
+  for (let round = 0; round < 100; round++) {
+    client.command('pause', 0, null, true, 0);
+    client.command('pause', 0, null, false, 0);
+  }
+  client.command('closeStream', 0, null);
+  await until('it has left', () => output.sessions.size === 0);
+  const starts = (session?.out.totalBytes ?? Infinity) / (frames * bytes);
+  t.true(starts < 50, `${starts} times`);
 });
 
 test('a player that asks without end and does not read is disconnected', async (t) => {

@@ -64,6 +64,16 @@ test('another initialization follows the discontinuity, wherever the lines begin
   t.is(text(list, 0, 3).split('EXT-X-MAP').length, 3);
 });
 
+test('a segment has the duration that it had at the live edge, subtitles too', (t) => {
+  const durationOf = (name: string, duration: number) => {
+    const { init: _init, ...plain } = segment(0, { name, duration });
+    return /#EXTINF:.*/.exec(text(listOf([plain]), 0, 1))?.[0];
+  };
+  t.is(durationOf('seg_7_0_abcdefgh_llhls.vtt', 61 / 30), '#EXTINF:2.033334,');
+  t.is(durationOf('seg_7_0_hls.vtt', 2.034), '#EXTINF:2.034,');
+  t.is(durationOf('seg_7_0_hls.ts', 2.034), '#EXTINF:2.034,');
+});
+
 test('a list of MPEG-TS has no initialization', (t) => {
   const { init: _init, ...plain } = segment(0, { name: 'seg_abc_0_hls.ts' });
   const list = listOf([plain]);
