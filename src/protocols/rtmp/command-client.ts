@@ -1,17 +1,10 @@
 import { amfObject, isAmfObject, type AmfObject, type AmfValue } from './amf-value.ts';
-import { ChunkReader, type ChunkLimits } from './chunk-reader.ts';
+import type { ChunkLimits } from './chunk-reader.ts';
 import { ChunkStream, ChunkWriter } from './chunk-writer.ts';
 import { decodeCommand, encodeCommand, type Command } from './command.ts';
 import { ClientHandshake } from './handshake.ts';
-import {
-  decodeNumber,
-  encodeNumber,
-  encodeUserControl,
-  MessageType,
-  UserControl,
-  type RtmpMessage,
-} from './message.ts';
-import { ReceiveWindow } from './receive-window.ts';
+import { Incoming } from './incoming.ts';
+import { MessageType, UserControl, type RtmpMessage } from './message.ts';
 
 /** Events of a client's connection. */
 export interface CommandClientEvents {
@@ -32,8 +25,6 @@ export interface CommandClientEvents {
 }
 
 const CHUNK_SIZE = 4096;
-/** Bytes of a user control event of one number. */
-const EVENT_BYTES = 6;
 
 /** A client's side of RTMP, up to commands and their answers: bytes in, messages out. Knows no socket. */
 export class CommandClient {
@@ -41,9 +32,8 @@ export class CommandClient {
   readonly #write: (pieces: readonly Buffer[]) => void;
   readonly #events: CommandClientEvents;
   readonly #handshake = new ClientHandshake();
-  readonly #reader: ChunkReader;
+  readonly #incoming: Incoming;
   readonly #writer = new ChunkWriter();
-  readonly #window = new ReceiveWindow();
   /** Names of unanswered commands, by transaction. */
   readonly #asked = new Map<number, string>();
   #transaction = 0;
@@ -58,7 +48,12 @@ export class CommandClient {
     this.#properties = properties;
     this.#write = write;
     this.#events = events;
-    this.#reader = new ChunkReader(limits, (message) => this.#message(message));
+    this.#incoming = new Incoming(this.#handshake, limits, {
+      write,
+      control: (type, body) => this.send(ChunkStream.Control, type, 0, 0, body),
+      shookHands: () => this.#connect(),
+      message: (message) => this.#message(message),
+    });
   }
 
   /** Starts the handshake; the server's answers drive everything after it. */
@@ -68,17 +63,7 @@ export class CommandClient {
 
   /** @throws RtmpError when the server breaks the protocol; the connection is then of no more use */
   receive(data: Buffer): void {
-    this.#window.add(data.length);
-    let rest = data;
-    if (!this.#handshake.done) {
-      const { taken, answer } = this.#handshake.push(data);
-      if (answer !== undefined) this.#write([answer]);
-      rest = data.subarray(taken);
-      if (this.#handshake.done) this.#connect();
-    }
-    if (rest.length > 0) this.#reader.push(rest);
-    const received = this.#window.acknowledge();
-    if (received !== undefined) this.#control(MessageType.Acknowledgement, encodeNumber(received));
+    this.#incoming.receive(data);
   }
 
   /** Sends a command to which the server answers. @param streamId of its message stream; 0: of the connection */
@@ -109,11 +94,9 @@ export class CommandClient {
       case MessageType.CommandAmf0:
       case MessageType.CommandAmf3:
         return this.#command(decodeCommand(message));
-      case MessageType.WindowAckSize:
-        this.#window.resize(decodeNumber(message));
-        return;
       case MessageType.UserControl:
-        return this.#userControl(message.payload);
+        if (isStreamEof(message.payload)) this.#events.streamEnded?.();
+        return;
       default:
         // what else there is asks for nothing where no media is expected
         this.#events.media?.(message);
@@ -131,17 +114,10 @@ export class CommandClient {
     else if (asked === 'connect') this.#events.connected([object, ...args].filter((value) => isAmfObject(value)));
     else this.#events.answered(asked, command);
   }
+}
 
-  #userControl(payload: Buffer): void {
-    const event = payload.length < EVENT_BYTES ? undefined : payload.readUInt16BE(0);
-    if (event === UserControl.StreamEof) this.#events.streamEnded?.();
-    if (event === UserControl.PingRequest)
-      this.#control(MessageType.UserControl, encodeUserControl(UserControl.PingResponse, payload.readUInt32BE(2)));
-  }
-
-  #control(type: number, body: Buffer): void {
-    this.#write(this.#writer.message(ChunkStream.Control, type, 0, 0, body));
-  }
+function isStreamEof(event: Buffer): boolean {
+  return event.length >= 2 && event.readUInt16BE(0) === UserControl.StreamEof;
 }
 
 /** The information object of an answer or a status; empty where it has none. */

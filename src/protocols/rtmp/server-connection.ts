@@ -1,10 +1,10 @@
 import type { AmfObject, AmfValue } from './amf-value.ts';
-import { ChunkReader, type ChunkLimits } from './chunk-reader.ts';
+import type { ChunkLimits } from './chunk-reader.ts';
 import { ChunkStream, ChunkWriter } from './chunk-writer.ts';
 import { decodeCommand, deliverData, encodeCommand, type Command, type DataEvents } from './command.ts';
 import { ServerHandshake } from './handshake.ts';
+import { Incoming } from './incoming.ts';
 import {
-  decodeNumber,
   encodeNumber,
   encodePeerBandwidth,
   encodeUserControl,
@@ -13,7 +13,7 @@ import {
   UserControl,
   type RtmpMessage,
 } from './message.ts';
-import { ReceiveWindow, WINDOW_BYTES } from './receive-window.ts';
+import { WINDOW_BYTES } from './receive-window.ts';
 
 /** Events of a client's connection. */
 export interface ServerConnectionEvents extends DataEvents {
@@ -29,47 +29,40 @@ export const OUT_CHUNK_SIZE = 4096;
 export class ServerConnection {
   readonly #write: (pieces: readonly Buffer[]) => void;
   readonly #events: ServerConnectionEvents;
-  readonly #handshake = new ServerHandshake();
-  readonly #reader: ChunkReader;
+  readonly #incoming: Incoming;
   readonly #writer = new ChunkWriter();
-  readonly #window = new ReceiveWindow();
 
   constructor(limits: ChunkLimits, write: (pieces: readonly Buffer[]) => void, events: ServerConnectionEvents) {
     this.#write = write;
     this.#events = events;
-    this.#reader = new ChunkReader(limits, (message) => this.#message(message));
+    this.#incoming = new Incoming(new ServerHandshake(), limits, {
+      write,
+      control: (type, body) => this.#control(type, body),
+      message: (message) => this.#message(message),
+    });
   }
 
   get shookHands(): boolean {
-    return this.#handshake.done;
+    return this.#incoming.shookHands;
   }
 
   /** Received bytes, the handshake's included. */
   get received(): number {
-    return this.#window.received;
+    return this.#incoming.received;
   }
 
   /** Declared bytes of the messages that are not complete yet. */
   get partialBytes(): number {
-    return this.#reader.partialBytes;
+    return this.#incoming.partialBytes;
   }
 
   setLimits(limits: ChunkLimits): void {
-    this.#reader.setLimits(limits);
+    this.#incoming.setLimits(limits);
   }
 
   /** @throws RtmpError when the client breaks the protocol or a limit; the connection is then of no more use */
   receive(data: Buffer): void {
-    this.#window.add(data.length);
-    let rest = data;
-    if (!this.#handshake.done) {
-      const { taken, answer } = this.#handshake.push(data);
-      if (answer !== undefined) this.#write([answer]);
-      rest = data.subarray(taken);
-    }
-    if (rest.length > 0) this.#reader.push(rest);
-    const received = this.#window.acknowledge();
-    if (received !== undefined) this.#control(MessageType.Acknowledgement, encodeNumber(received));
+    this.#incoming.receive(data);
   }
 
   /** Sends the window sizes, which come before the answer to `connect`. */
@@ -119,18 +112,8 @@ export class ServerConnection {
       case MessageType.DataAmf0:
       case MessageType.DataAmf3:
         return deliverData(message, this.#events);
-      case MessageType.WindowAckSize:
-        this.#window.resize(decodeNumber(message));
-        return;
-      case MessageType.UserControl:
-        return this.#userControl(payload);
       default:
       // Acknowledgements, bandwidths and shared objects ask for nothing here.
     }
-  }
-
-  #userControl(payload: Buffer): void {
-    if (payload.length < 6 || payload.readUInt16BE(0) !== UserControl.PingRequest) return;
-    this.#control(MessageType.UserControl, encodeUserControl(UserControl.PingResponse, payload.readUInt32BE(2)));
   }
 }
