@@ -107,6 +107,8 @@ export class Nodes {
   #isMarkedDead = false;
   /** Incarnations marked dead since the last beat was sent, whose answer may be older than that. */
   readonly #died = new Set<string>();
+  /** Incarnations of rows that were reported as marked dead. */
+  readonly #reported = new Set<string>();
   /** Time of the last beat that left this node with all nodes of the cluster in `#rows`, on the monotonic clock. */
   #completeAt = -Infinity;
   /** Nothing is placed on this node before it has described itself: it may not be complete yet. */
@@ -216,6 +218,10 @@ export class Nodes {
     for (const { incarnation } of unheard) revisions.set(incarnation, this.#revisions.get(incarnation) ?? 0);
     this.#revisions = revisions;
     this.#rows = [...heard, ...unheard];
+    // one that lives after all, and joins again, may die another time
+    for (const one of this.#reported)
+      if (!this.#rows.some(({ incarnation, state }) => incarnation === one && state === 'lost'))
+        this.#reported.delete(one);
     const before = this.#shown;
     this.#shown = JSON.stringify([this.#rows.map(({ id, state }) => [id, state]), rows.map((row) => row[3])]);
     this.#options.known.keep(
@@ -254,15 +260,16 @@ export class Nodes {
   }
 
   /**
-   * Marks a node lost whose process is known to have died.
-   * @returns false when that incarnation is not listed, or lost already
+   * Marks a node lost whose process is known to have died. A beat may have shown that before.
+   * @returns false when that incarnation is not listed, or was marked already
    */
   markDead({ id, incarnation }: NodeIdentity): boolean {
     this.#died.add(incarnation);
-    const present = this.#rows.find((row) => row.id === id && row.incarnation === incarnation && row.state !== 'lost');
-    if (present !== undefined)
-      this.#rows = this.#rows.map((row) => (row === present ? { ...row, state: 'lost' } : row));
-    return present !== undefined;
+    const present = this.#rows.find((row) => row.id === id && row.incarnation === incarnation);
+    if (present === undefined || this.#reported.has(incarnation)) return false;
+    this.#reported.add(incarnation);
+    this.#rows = this.#rows.map((row) => (row === present ? { ...row, state: 'lost' } : row));
+    return true;
   }
 
   /** @throws UnavailableError, NoNodeError */

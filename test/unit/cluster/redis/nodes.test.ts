@@ -48,4 +48,12 @@ test('the answer to a beat that is older than the death of a node does not bring
   answer();
   await newer;
   t.deepEqual(states(), ['ready']);
+
+  // a beat may tell of a death before its message comes
+  const last = send();
+  answer('gone');
+  await last;
+  t.deepEqual(states(), ['lost']);
+  t.true(nodes.markDead(dead));
+  t.false(nodes.markDead(dead), 'it is reported once');
 });
