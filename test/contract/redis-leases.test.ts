@@ -232,7 +232,8 @@ test('a node that is cut off from Redis alone keeps what exists anyway, listed a
   await until('lapsed', () => !pushed.valid);
   await a.close();
   await until('its process is gone, and what it had', () => !owners.has('pushed'));
-  t.is(b.nodes().find(({ id }) => id === 'a')?.state, 'lost');
+  // the claims are told of at once, the state of the node by the next beat
+  await until('shown as lost', () => b.nodes().find(({ id }) => id === 'a')?.state === 'lost');
   leaseOf(await b.claim('pushed', 2, STOP));
 });
 
