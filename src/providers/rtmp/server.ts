@@ -6,7 +6,8 @@ import type { Logger } from '../../log/log.ts';
 import { SessionTable, type TableSession } from '../../lib/session-table.ts';
 import { listenTcp, type OnSocket, type Peer, type TcpListener } from '../../protocols/tcp.ts';
 import { HandOver, type HandOverOptions } from './hand-over.ts';
-import { RtmpSession, type RtmpPlayers } from './session.ts';
+import type { RtmpPlayers } from './playing.ts';
+import { RtmpSession } from './session.ts';
 
 export interface RtmpServerOptions {
   readonly access: Access;

@@ -1,19 +1,18 @@
 import type { Socket } from 'node:net';
 import type { Access } from '../../access/access.ts';
-import type { PlayRequest } from '../../access/request.ts';
 import { KilnError } from '../../errors.ts';
 import type { Logger } from '../../log/log.ts';
 import type { AmfValue } from '../../protocols/rtmp/amf-value.ts';
 import type { ChunkLimits } from '../../protocols/rtmp/chunk-reader.ts';
 import { statusInfo, type Command } from '../../protocols/rtmp/command.ts';
 import { RtmpError } from '../../protocols/rtmp/error.ts';
-import { onMessageStream, type Play, type PlayLink } from '../../protocols/rtmp/play.ts';
 import { ServerConnection, type ServerConnectionEvents } from '../../protocols/rtmp/server-connection.ts';
 import { withReusedReads } from '../../protocols/reused-reads.ts';
 import type { Peer } from '../../protocols/tcp.ts';
 import { limitUnacknowledged } from '../../protocols/unacknowledged.ts';
 import { connectionProperties } from './capabilities.ts';
 import { PartialShare } from './partial-share.ts';
+import { playerAnswers, Playing, type RtmpPlayers } from './playing.ts';
 import { RtmpPublication } from './publication.ts';
 import { clientOf, playRequestOf, refusalStatus, requestOf, sourceOf, text, type RtmpClient } from './request.ts';
 
@@ -32,8 +31,6 @@ const MAX_BYTES_BEFORE_PUBLISH = 256 * 1024;
 const MAX_UNREAD_ANSWER_BYTES = 256 * 1024;
 /** Received bytes held during admission; beyond that the socket is not read. */
 const MAX_HELD_BYTES = 64 * 1024;
-/** Bytes that may wait in a player's socket; beyond that the play pauses until all are sent. */
-const MAX_UNSENT_BYTES = 256 * 1024;
 /** Message streams that a client may create. */
 const MAX_STREAMS = 256;
 /** Streams that a client may publish or play, one after the other. */
@@ -43,11 +40,14 @@ const BEFORE_PUBLISH: ChunkLimits = { messageBytes: 64 * 1024, partialBytes: 128
 const PUBLISHING: ChunkLimits = { messageBytes: 8 * 1024 * 1024, partialBytes: 16 * 1024 * 1024, chunkStreams: 64 };
 
 /**
- *   connecting ──connect──▶ idle ──publish──▶ admission ──admitted──▶ publishing ──▶ closed
- *                          ▲ │ ▲                                          │
- *                          │ │ └─── FCUnpublish, closeStream, deleteStream ─┤
- *                          │ └──play──▶ playing ───────────────────▶ closed │
- *                          └── closeStream, deleteStream ──┘
+ *   connecting ──connect──▶ idle ──publish──▶ admission ──admitted──▶ publishing
+ *                           ▲ ▲ │                                         │
+ *                           │ │ │           FCUnpublish, closeStream,     │
+ *                           │ └─┼──────────────── deleteStream ───────────┘
+ *                           │   └──play──▶ playing
+ *                           │                 │
+ *                           └─ closeStream, ──┘
+ *                              deleteStream
  *
  * Every phase may end in `closed`: by a rejection, a fault, a timeout or the end of the connection.
  */
@@ -75,20 +75,6 @@ interface Publishing {
   readonly publication: RtmpPublication;
   /** Message stream. */
   readonly streamId: number;
-}
-
-interface Playing {
-  readonly name: 'playing';
-  readonly client: RtmpClient;
-  readonly play: Play;
-  /** Message stream. */
-  readonly streamId: number;
-}
-
-/** Serves clients that ask to play. */
-export interface RtmpPlayers {
-  /** @returns the play, which waits for admission at first */
-  open(request: PlayRequest, link: PlayLink): Play;
 }
 
 export interface SessionContext {
@@ -166,7 +152,7 @@ export class RtmpSession implements ServerConnectionEvents {
     this.#share.release();
     this.#closing.abort();
     if (phase.name === 'publishing') this.#end(phase.publication, reason);
-    if (phase.name === 'playing') this.#endPlay(phase.play, reason);
+    if (phase.name === 'playing') this.#endPlay(phase, reason);
     this.#log[level === 'info' && this.#hasPublished ? 'debug' : level](
       { received: this.#wire.received },
       `RTMP session closed: ${reason}`,
@@ -253,22 +239,13 @@ export class RtmpSession implements ServerConnectionEvents {
     _checkbw: (command) => this.#acknowledge(command),
     getStreamLength: ({ transactionId }) => this.#wire.call('_result', transactionId, null, 0),
     play: ({ args }, streamId) => this.#play(text(args[0]), streamId),
-    pause: ({ args }) => this.#pause(args[0]),
-    pauseRaw: ({ args }) => this.#pause(args[0]),
-    receiveAudio: ({ args }) => this.#receiveMedia('audio', args[0]),
-    receiveVideo: ({ args }) => this.#receiveMedia('video', args[0]),
-    seek: (_command, streamId) => {
-      const info = statusInfo('error', 'NetStream.Seek.Failed', 'A live stream has no other position');
-      this.#wire.status(streamId, info);
-    },
-    FCSubscribe: (command) => {
-      const info = statusInfo('status', 'NetStream.Play.Start', text(command.args[0]));
-      this.#wire.call('onFCSubscribe', 0, null, info);
-    },
-    FCUnsubscribe: (command) => {
-      const info = statusInfo('status', 'NetStream.Play.Stop', text(command.args[0]));
-      this.#wire.call('onFCUnsubscribe', 0, null, info);
-    },
+    pause: (command) => this.#toPlaying(command),
+    pauseRaw: (command) => this.#toPlaying(command),
+    receiveAudio: (command) => this.#toPlaying(command),
+    receiveVideo: (command) => this.#toPlaying(command),
+    seek: (command, streamId) => playerAnswers.seek(this.#wire, command, streamId),
+    FCSubscribe: (command) => playerAnswers.FCSubscribe(this.#wire, command),
+    FCUnsubscribe: (command) => playerAnswers.FCUnsubscribe(this.#wire, command),
     // answers to calls of this side, and notices
     _result: () => {},
     _error: () => {},
@@ -351,47 +328,29 @@ export class RtmpSession implements ServerConnectionEvents {
     const request = playRequestOf(client, key);
     this.#log = this.#clientLog.child({ stream: request.stream });
     clearTimeout(this.#timer);
-    const play = players.open(request, this.#linkOf(client, streamId));
-    this.#phase = { name: 'playing', client, play, streamId };
-  }
-
-  #linkOf({ ability }: RtmpClient, streamId: number): PlayLink {
-    const socket = this.#socket;
-    const wire = this.#wire;
-    return {
+    this.#phase = new Playing({
+      client,
+      streamId,
+      request,
+      players,
+      socket: this.#socket,
+      wire: this.#wire,
       log: this.#log,
-      ability,
-      get unsent() {
-        return socket.writableLength;
-      },
-      get isFull() {
-        return socket.writableLength > MAX_UNSENT_BYTES;
-      },
-      status: (info) => wire.status(streamId, info),
-      streamBegin: () => wire.streamBegin(streamId),
-      streamEof: () => wire.streamEof(streamId),
-      send: (message) => {
-        for (const piece of onMessageStream(message, streamId)) socket.write(piece);
-      },
-      playing: () => {
+      onServed: () => {
         this.#hasPublished = true;
         this.#context.onPlaying(true);
       },
-      ended: (reason, level) => this.close(reason, level, FINISH_MS),
-    };
+      onEnded: (reason, level) => this.close(reason, level, FINISH_MS),
+    });
   }
 
-  #pause(isPaused: AmfValue): void {
-    if (this.#phase.name === 'playing') this.#phase.play.pause(isPaused !== false);
-  }
-
-  #receiveMedia(kind: 'audio' | 'video', isWanted: AmfValue): void {
-    if (this.#phase.name === 'playing') this.#phase.play.receive(kind, isWanted !== false);
+  #toPlaying(command: Command): void {
+    if (this.#phase.name === 'playing') this.#phase.command(command);
   }
 
   #drained(): void {
     this.#unreadAnswers = 0;
-    if (this.#phase.name === 'playing') this.#phase.play.writable();
+    if (this.#phase.name === 'playing') this.#phase.writable();
   }
 
   /** @throws what Access.admitPublisher() and PublisherGrant.publish() do */
@@ -446,15 +405,14 @@ export class RtmpSession implements ServerConnectionEvents {
     const phase = this.#phase;
     if (phase.name !== 'playing') return this.#unpublish(id);
     if (id !== undefined && id !== phase.streamId) return;
-    const { client, play } = phase;
-    this.#phase = { name: 'idle', client };
-    this.#endPlay(play, 'the viewer ended it');
+    this.#phase = { name: 'idle', client: phase.client };
+    this.#endPlay(phase, 'the viewer ended it');
     this.#log = this.#clientLog;
     this.#idle();
   }
 
-  #endPlay(play: Play, reason: string): void {
-    play.close(reason);
+  #endPlay(playing: Playing, reason: string): void {
+    playing.end(reason);
     this.#context.onPlaying(false);
   }
 
