@@ -5,9 +5,9 @@ import type { Standby, Task } from '../../src/tasks/kind.ts';
 import { openNode } from '../support/cluster/cluster.ts';
 import { fakeName, FakeKind, openTasks } from '../support/tasks/fake-task.ts';
 import { RedisServer } from '../support/redis/redis.ts';
-import { until } from '../support/time/until.ts';
+import { PATIENCE_MS, until } from '../support/time/until.ts';
 
-const KEPT = { persistent: true, withinMs: 10_000 };
+const KEPT = { persistent: true, withinMs: PATIENCE_MS };
 const ONE = fakeName('one');
 const SPEC = { does: 'wait' };
 

@@ -6,10 +6,10 @@ import { openNode } from '../support/cluster/cluster.ts';
 import { CountingKind } from '../support/tasks/counting-task.ts';
 import { FakeFailure, FakeKind, fakeName, openTasks } from '../support/tasks/fake-task.ts';
 import { RedisServer } from '../support/redis/redis.ts';
-import { until } from '../support/time/until.ts';
+import { PATIENCE_MS, until } from '../support/time/until.ts';
 import { vhostConfig } from '../unit/core/support.ts';
 
-const KEPT = { persistent: true, withinMs: 10_000 };
+const KEPT = { persistent: true, withinMs: PATIENCE_MS };
 
 class FakeKindOfNode extends FakeKind {
   readonly node: string;

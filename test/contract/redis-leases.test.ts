@@ -216,6 +216,7 @@ test('a node that is cut off from Redis alone keeps what exists anyway, listed a
   proxy.cut();
   await until('what may run only once has ended', () => !owners.has('single'));
   t.false(single.valid);
+  await until('shown as silent', () => b.nodes().find(({ id }) => id === 'a')?.state === 'silent');
   await during(2.5, async () => {
     t.true(owners.has('pushed'));
     t.like(await b.claim('pushed', 2, STOP), { owner: { id: 'a', fence } });
@@ -259,13 +260,14 @@ test("a claim that may run only once is free when the time of its node is over, 
   const raw = admin(t, redis);
   const { process: child } = await startChild(t, redis.url, 'child', 'k');
   const { owners } = mirrored(a, '');
+  const stateOf = (node: string) => a.nodes().find(({ id }) => id === node)?.state;
   await until('known', () => owners.has('k'));
   child.kill('SIGSTOP');
   await until('it is told of', () => !owners.has('k'));
   // the process accepts connections, so it has time to answer
-  t.is(a.nodes().find(({ id }) => id === 'child')?.state, 'silent');
   t.is(await raw.hget('{kiln:test}:nodes:fate', 'child'), null);
   leaseOf(await a.claim('k', 2, STOP));
+  await until('it is shown as silent, by the next beat', () => stateOf('child') === 'silent');
 });
 
 test('a node that was not heard of for its time to live claims nothing before it beats', async (t) => {

@@ -19,9 +19,9 @@ import { FakeKind, openTasks } from '../support/tasks/fake-task.ts';
 import { RedisServer } from '../support/redis/redis.ts';
 import { TcpProxy } from '../support/network/tcp-proxy.ts';
 import { seeded } from '../unit/codecs/vectors.ts';
-import { until } from '../support/time/until.ts';
+import { PATIENCE_MS, until } from '../support/time/until.ts';
 
-const KEPT = { persistent: true, withinMs: 10_000 };
+const KEPT = { persistent: true, withinMs: PATIENCE_MS };
 const LIVE: CountingSpec = { stream: 'live' };
 const spec = (value: CountingSpec) => ({ ...value });
 const ONE = countingName('one');

@@ -9,9 +9,9 @@ import { createVhost } from '../support/api/api.ts';
 import { openNode, TIMING } from '../support/cluster/cluster.ts';
 import { fakeName, FakeKind, openTasks } from '../support/tasks/fake-task.ts';
 import { RedisServer } from '../support/redis/redis.ts';
-import { until } from '../support/time/until.ts';
+import { PATIENCE_MS, until } from '../support/time/until.ts';
 
-const KEPT = { persistent: true, withinMs: 10_000 };
+const KEPT = { persistent: true, withinMs: PATIENCE_MS };
 
 async function open(t: ExecutionContext, redis: RedisServer, id: string, kind = new FakeKind()) {
   const node = openTasks(await openNode(t, id, { url: redis.url }), kind);

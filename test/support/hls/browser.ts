@@ -19,7 +19,7 @@ const VIEWPORT = { width: 320, height: 180 };
 
 /** Starts Debian's Chromium with a fresh profile, whose pages are small and have a long time-out. Close it when done. */
 export async function launchBrowser(): Promise<Browser> {
-  const browser = await chromium.launch({ executablePath: EXECUTABLE, args: FLAGS });
+  const browser = await chromium.launch({ executablePath: EXECUTABLE, args: FLAGS, timeout: PATIENCE_MS });
   browser.on('context', (context) => context.setDefaultTimeout(PATIENCE_MS));
   const newPage = browser.newPage.bind(browser);
   browser.newPage = (options) => newPage({ viewport: VIEWPORT, ...options });

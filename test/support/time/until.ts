@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 const EVERY_MS = 50;
-/** No more than a guard against hanging: a program may take 20 seconds to start on a machine that is busy. */
-export const PATIENCE_MS = 90_000;
+/** No more than a guard against hanging: a server may take a minute to start on a slow machine that is busy. */
+export const PATIENCE_MS = 180_000;
 
 /**
  * Waits until `probe` answers something else than undefined or false, and answers it.
