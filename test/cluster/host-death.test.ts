@@ -16,7 +16,7 @@ const PLAYS = 25;
 (Hosts.possible ? test : test.skip)(
   'a host that dies without a word: what it pulled plays elsewhere, and its publishers are admitted there',
   async (t) => {
-    t.timeout(180_000);
+    t.timeout(300_000);
     const hosts = Hosts.open(t, IDS.length);
     const redis = await usedRedis(t, { address: hosts.here.address });
     const origin = await Origin.on(t, hosts.here, 'src');

@@ -10,7 +10,7 @@ import { until } from '../support/time/until.ts';
 const PLAYS = 10;
 
 test('a publisher that can be asked to reconnect leaves a draining node, and viewers elsewhere play on', async (t) => {
-  t.timeout(180_000);
+  t.timeout(300_000);
   const redis = await usedRedis(t);
   const options = { ovt: true, nodeXml: '<DrainTimeout>3600000</DrainTimeout>' };
   const start = (id: string): Promise<Kiln> => startNode(t, redis, id, options);

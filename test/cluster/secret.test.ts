@@ -2,6 +2,7 @@ import test from 'ava';
 import type { Kiln } from '../support/server/kiln.ts';
 import { long } from '../support/runner/long.ts';
 import { clusterXml, startNode, untilStates, usedRedis } from '../support/server/nodes.ts';
+import { until } from '../support/time/until.ts';
 import { PictureClient } from '../support/rtmp/picture-client.ts';
 import { freePorts } from '../support/network/ports.ts';
 
@@ -48,8 +49,12 @@ test.serial('the others report a node with another secret, in their health as we
   const redis = await usedRedis(t);
   const [a] = await Promise.all([startNode(t, redis, 'a'), startNode(t, redis, 'b', { secret: 'another' })]);
   await untilStates(a, { a: 'ready' });
-  const health = await fetch(`http://127.0.0.1:${a.ports.api}/readyz`);
-  t.is(health.status, 200);
-  t.regex(((await health.json()) as { degraded?: string }).degraded ?? '', /not authenticated .* node rows 1,/);
-  t.regex(a.log, /what Redis has of a node is refused: b: it has no valid MAC/);
+  // a row of another node is read with a beat
+  await until('its health has it', async () => {
+    const health = await fetch(`http://127.0.0.1:${a.ports.api}/readyz`);
+    t.is(health.status, 200);
+    const { degraded = '' } = (await health.json()) as { degraded?: string };
+    return /not authenticated .* node rows 1,/.test(degraded);
+  });
+  await until('its log tells why', () => /what Redis has of a node is refused: b: it has no valid MAC/.test(a.log));
 });

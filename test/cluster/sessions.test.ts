@@ -131,6 +131,13 @@ test.serial(
     const { publish, whep, statuses, llhls, named, kick } = streamOf('protocols');
     const [a, b, c] = nodes;
     await publish(t, a, nodes);
+    // sessions that nobody uses are there for some seconds: nothing that has to start yet comes between
+    await until('LL-HLS plays', async () => {
+      const answer = await fetch(c.httpUrl('/app/protocols/llhls.m3u8'));
+      return answer.status === 200;
+    });
+    const early = await until('OVT plays', () => playOvt(b.ovtUrl('protocols')).catch(() => undefined));
+    t.teardown(() => early.client.close());
     const { headers, url } = await whep(b, 'back');
     t.is((await fetch(new URL(headers.get('location') ?? '', url), { method: 'DELETE' })).status, 200);
     await until('the name is free', async () => (await whep(c, 'back')).status === 201);
