@@ -71,9 +71,11 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
       const kiln = await busy(t);
       const tree = processTree(kiln.pid);
       t.true(tree.length >= 3, 'the server, a media worker and an encoder');
+      // it may have warned of a machine that is too slow
+      const before = kiln.log.length;
       kiln.signalGroup(signal);
       t.is(await kiln.exited(), 0);
-      t.notRegex(kiln.log, WARNING_OR_WORSE);
+      t.notRegex(kiln.log.slice(before), WARNING_OR_WORSE);
       await until('its children have ended', () => !tree.some(isRunning));
     },
   );
@@ -143,9 +145,10 @@ for (const { what, command } of [
       if (terminal.ended) throw new Error(terminal.screen);
       return /Publish/.test(terminal.screen) && (what !== 'the server' || /published/.test(terminal.screen));
     });
+    const before = terminal.screen.length;
     child.stdin.write('\u0003');
     await until('it has ended', () => terminal.ended);
     t.is(child.exitCode, 0, terminal.screen);
-    t.notRegex(terminal.screen, /\b(WRN|ERR|FTL|WARN|ERROR|FATAL)\b|died|Warning/, terminal.screen);
+    t.notRegex(terminal.screen.slice(before), /\b(WRN|ERR|FTL|WARN|ERROR|FATAL)\b|died|Warning/, terminal.screen);
   });
 }

@@ -24,7 +24,8 @@ function limited(ends: string[], until: () => number): Pick<AccessOptions, 'guar
 
 test('sessions over WebRTC end when their time is over, and the guard hears of it once', async (t) => {
   const ends: string[] = [];
-  let lifetime = 1500;
+  // long enough for an offer to be made on a busy machine
+  let lifetime = 6000;
   const server = await startWebrtc(t, { access: limited(ends, () => Date.now() + lifetime) });
   const application = server.registry.vhost('default').application('app');
   const input = application.publish('stream', { type: 'Rtmp', kind: 'rtmp' }, { replace: false, maxConnections: 0 });

@@ -133,7 +133,7 @@ test.serial(
 );
 
 test.serial('an SRT client whose time is over is disconnected, and its guard is notified once', async (t) => {
-  const guard: Guard = () => async () => ({ until: Date.now() + 1000, session: WEBHOOK_SESSION });
+  const guard: Guard = () => async () => ({ until: Date.now() + 3000, session: WEBHOOK_SESSION });
   const { publish, play, ends, inputs, ts, output } = await start(t, guard);
   const publisher = await publish();
   await publisher.send(ts);

@@ -210,7 +210,7 @@ test('a media child that does not end with its input is killed, and so is one th
 });
 
 test('a media child that goes on after its input has ended has its time, even if this process is suspended', async (t) => {
-  const { child, got, gone } = start('cat >/dev/null; sleep 1; printf one >&3; sleep 2.8; printf two >&3');
+  const { child, got, gone } = start('cat >/dev/null; sleep 2; printf one >&3; sleep 1.8; printf two >&3');
   child.end();
   await standStillBeforeTimers(3500);
   t.is(await gone(), 'ffmpeg has ended with code 0');

@@ -225,6 +225,7 @@ test('one of the nodes that have a file runs its channel, and any node can find,
   );
 
   t.true(await c.files.rewrite(TV1, { ...spec, programs: spec.programs.slice(1) }));
+  await until('its run hears of it', () => runner.scheduled.changes.length > 0);
   t.deepEqual(
     runner.scheduled.changes.map(({ programs }) => programs.length),
     [1],

@@ -78,8 +78,11 @@ for (const [signal, what] of [
     await shows(packets, PAUSE, played);
     const back = packets.length;
     await shows(packets, WIDE, back);
-    await until('it goes on', () => packets.length > back + 60);
-    t.is(channel.report.item?.url, 'file://long.mp4');
+    // on a busy machine it may be late once more
+    await until(
+      'it goes on',
+      () => packets.length > back + 60 && channel.report.item?.url === 'file://long.mp4' && !channel.report.fallback,
+    );
     t.true(position() >= killedAt, `position ${position()}, ${killedAt} before`);
     const { step, grows } = examine(packets);
     t.true(grows, 'times grow');

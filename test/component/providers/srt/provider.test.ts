@@ -158,7 +158,7 @@ test.serial('callers who send no media give way to others, and those who publish
 });
 
 test.serial('a publisher who is back before its end was played gets its name', async (t) => {
-  const { port, inputs } = await start(t, 4000);
+  const { port, inputs } = await start(t, 8000);
   const caller = new SrtCaller(t);
   const first = await caller.call(port, { streamId: 'default/app/talk' });
   await first.send(Buffer.concat(large(1).ts));
@@ -171,7 +171,7 @@ test.serial('a publisher who is back before its end was played gets its name', a
   await until(
     'it is in again',
     async () => (await caller.call(port, { streamId: 'default/app/talk' })).refused === 0,
-    3000,
+    7000,
   );
   await until('the other has ended', () => inputs[0]?.closed === true);
 });

@@ -138,7 +138,7 @@ test.serial('sound comes when the picture that was waited for is gone', async (t
 
 test.serial('a viewer whose time is over is disconnected, and its guard hears of that once', async (t) => {
   const ends: string[] = [];
-  const guard: Guard = () => async () => ({ until: Date.now() + 1500, session: WEBHOOK_SESSION });
+  const guard: Guard = () => async () => ({ until: Date.now() + 4000, session: WEBHOOK_SESSION });
   const { output, watch } = await start(t, { access: { guards: [guard], webhookSessions: notedSessions(ends) } });
   const call = await watch();
   await until('it is disconnected', async () => !(await call.connected()));

@@ -60,7 +60,7 @@ async function received(
   );
   let sdp = '';
   child.stdout.on('data', (text: Buffer) => (sdp += text.toString()));
-  const [code] = (await once(child, 'exit')) as [number];
+  const [code] = (await once(child, 'close')) as [number];
   // what is under way comes before what is sent to the same socket now
   const last = Buffer.from('last');
   socket.send(last, socket.address().port, '127.0.0.1');
