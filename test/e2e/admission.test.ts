@@ -127,8 +127,10 @@ for (const [who, addressOf] of Object.entries(ENCODERS)) {
     await moves(t, who, `${who}-redirect`, () => moved.stop());
 
     const limited = publish('lifetime');
-    await appears('app', `${who}-lifetime`);
+    // a slow machine may take all of its time to find out what it sends
+    await until('it is admitted', () => control.count('opening', `${who}-lifetime`) > 0);
     await limited.exited();
+    await until('its time is over', () => control.count('closing', `${who}-lifetime`) > 0);
     await goes('app', `${who}-lifetime`);
     await closed(t, who, 'lifetime');
   });
@@ -264,7 +266,7 @@ for (const player of ['hls', 'ovenplayer'] as const) {
 test('curl fetches a picture, and ffprobe looks at SRT, as the control server decides', async (t) => {
   const curl = async (fate: Fate): Promise<string> => {
     const url = kiln.httpUrl(`${path(fate)}/thumb.jpg?${asks('curl', fate)}`);
-    return (await run('curl', ['-sS', '--max-time', '30', '-o', '/dev/null', '-w', '%{http_code}', url])).stdout;
+    return (await run('curl', ['-sS', '--max-time', '90', '-o', '/dev/null', '-w', '%{http_code}', url])).stdout;
   };
   t.is(await curl('refuse'), '401');
   for (const fate of ['allow', 'redirect', 'lifetime'] as const)

@@ -130,7 +130,7 @@ test.serial(
       ['Bind/Managers/API/Port', (ports) => [{ ...ports, api: port }, {}]],
       [
         'Bind/Publishers/WebRTC/IceCandidates/IceCandidate[1]',
-        (ports) => [{ ...ports, ice: [port, ports.api + 1] }, {}],
+        (ports) => [{ ...ports, ice: [port, ports.ice[1]] }, {}],
       ],
       ['Bind/Providers/SRT/Port', (ports) => [{ ...ports, srt: port }, { srt: {} }]],
       [

@@ -34,9 +34,12 @@ test('--demo prints a page that plays the test pattern by LL-HLS and by WebRTC',
   await until('both play', async () => (await page.locator('.cover:visible').count()) === 0);
   t.deepEqual(errors, []);
 
-  const { streams } = (await (await fetch(kiln.httpUrl('/-/streams.json'))).json()) as { streams: Listed[] };
-  t.like(streams[0], { app: 'app', stream: 'demo', video: { codec: 'H264' }, audio: { codecs: ['OPUS', 'AAC'] } });
-  t.true((streams[0]?.viewers ?? 0) >= 2, 'both players are counted');
+  // the count is cached for a moment
+  const listed = await until('both players are counted', async () => {
+    const { streams } = (await (await fetch(kiln.httpUrl('/-/streams.json'))).json()) as { streams: Listed[] };
+    return (streams[0]?.viewers ?? 0) >= 2 && streams[0];
+  });
+  t.like(listed, { app: 'app', stream: 'demo', video: { codec: 'H264' }, audio: { codecs: ['OPUS', 'AAC'] } });
 
   const watching = async () => {
     const { body } = await kiln.api('/v1/stats/current/vhosts/default/apps/app/streams/demo');

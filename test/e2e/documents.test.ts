@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import test from 'ava';
 import { Kiln } from '../support/server/kiln.ts';
-import { until } from '../support/time/until.ts';
+import { PATIENCE_MS, until } from '../support/time/until.ts';
 
 /** Commands that a reader can type as they are: they run here, page by page, against one server with one publisher. */
 const RUNNABLE = /^```sh run\n([^]*?)^```$/gm;
@@ -108,7 +108,7 @@ for (const page of pages.filter((one) => commandsOf(one) !== '')) {
     await t.notThrowsAsync(
       promisify(execFile)('bash', ['-c', `${PRELUDE}${commands}`], {
         cwd: folder,
-        timeout: 100_000,
+        timeout: 2 * PATIENCE_MS,
         maxBuffer: 2 ** 26,
       }),
     );

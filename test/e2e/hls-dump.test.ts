@@ -4,12 +4,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
-import { patternArguments, Program } from '../support/media/ffmpeg.ts';
+import { patternArguments, publishPattern } from '../support/media/ffmpeg.ts';
+import { encodeFlv } from '../support/rtmp/flv-file.ts';
+import { RtmpClient } from '../support/rtmp/rtmp-client.ts';
 import { Kiln } from '../support/server/kiln.ts';
 import { until } from '../support/time/until.ts';
 
 const PICTURE = { size: '160x90', rate: 15, gop: 15, bitrate: '200k' };
-const FRAMES = 60;
+const SECONDS = 4;
+/** Of what is published as `live`, which is held up in the middle until its dump has begun. */
+const MIDDLE_MS = 2000;
 const LLHLS = '<SegmentDuration>1</SegmentDuration><ChunkDuration>0.5</ChunkDuration><SegmentCount>10</SegmentCount>';
 const STREAM = '/v1/vhosts/default/apps/app/streams/live';
 const run = promisify(execFile);
@@ -32,19 +36,27 @@ test.serial('a dump of HLS decodes without errors and has every frame, also when
   const dump = `<Dump><TargetStreamName>auto</TargetStreamName><OutputPath>${root}/\${StreamName}</OutputPath></Dump>`;
   const kiln = await Kiln.start({ llhls: `${LLHLS}<Dumps>${dump}</Dumps>` });
   t.teardown(() => kiln.stop());
-  const publish = (name: string, more: readonly string[] = []): void => {
-    const args = [...patternArguments(PICTURE), ...more, '-f', 'flv', kiln.rtmpUrl(name)];
-    const program = new Program('ffmpeg', args);
-    t.teardown(() => program.stop());
-  };
   const infoFile = `${root}/info.xml`;
-  publish('live', ['-frames:v', String(FRAMES), '-t', '4']);
-  publish('auto');
+  const automatic = publishPattern(kiln.rtmpUrl('auto'), PICTURE);
+  t.teardown(() => automatic.stop());
+  const tags = encodeFlv([
+    ...patternArguments(PICTURE).filter((argument) => argument !== '-re'),
+    '-t',
+    String(SECONDS),
+  ]);
+  const client = await RtmpClient.publish('live', { port: kiln.ports.rtmp });
+  t.teardown(() => client.close());
+  const send = (from: number, to: number): void => {
+    for (const { type, time, body } of tags) if (time >= from && time < to) client[type](body, time);
+  };
+  send(0, MIDDLE_MS);
   await kiln.liveStream('live');
   const body = { outputStreamName: 'live', id: 'd', outputPath: `${root}/live`, infoFile };
   t.deepEqual((await kiln.api(`${STREAM}:startHlsDump`, 'POST', body)).body.response, ['d']);
+  send(MIDDLE_MS, Infinity);
+  client.socket.end();
   await until('the publisher is done', async () => /<Status>Completed</.test(await readFile(infoFile, 'utf8')));
-  t.is(await decode(t, `${root}/live/llhls.m3u8`), FRAMES);
+  t.is(await decode(t, `${root}/live/llhls.m3u8`), SECONDS * PICTURE.rate);
   const recordings = '/v1/vhosts/default/apps/app/recordings';
   const listed = await until('it is listed', async () => {
     const { response } = (await kiln.api<{ recordings: { id: string }[] }>(`${recordings}?stream=live`)).body;

@@ -16,7 +16,7 @@ import { startWebrtc } from '../support/webrtc/webrtc-server.ts';
 const PLAYER = fileURLToPath(new URL('../support/webrtc/whep-player.js', import.meta.url));
 const OVENPLAYER = fileURLToPath(import.meta.resolve('ovenplayer/dist/ovenplayer.js'));
 /** How long an estimator may take to trust a link again. */
-const PATIENCE_MS = 90_000;
+const PATIENCE_MS = 180_000;
 
 const [high, low] = await ladder([
   { name: 'high', width: 640, height: 360, kbit: 1500, gop: 30, seconds: 4 },

@@ -154,7 +154,12 @@ test.serial('a stream of OvenMediaEngine is pulled, on request and on demand', a
   const url = `ovt://127.0.0.1:${port}/app/osrc`;
   const properties = { relay: true, persistent: true, noInputFailoverTimeoutMs: 0 };
   t.is((await kiln.api(STREAMS, 'POST', { name: 'asked', urls: [url], properties })).status, 201);
-  t.is((await fetch(kiln.httpUrl('/app/osrc/llhls.m3u8'))).status, 200);
+  // 201: it is there, and its first segment is not yet
+  await until('it plays', async () => {
+    const { status } = await fetch(kiln.httpUrl('/app/osrc/llhls.m3u8'));
+    t.true(status === 200 || status === 201, `${status}`);
+    return status === 200;
+  });
   for (const name of ['asked', 'osrc']) {
     interface Track {
       readonly video?: { readonly width: number; readonly height: number; readonly bypass: boolean };

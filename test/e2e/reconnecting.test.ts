@@ -105,11 +105,13 @@ test('the player page asks other nodes while its node is silent, plays the first
   t.is(ended?.path, '/app/news/1');
   await plays(page);
   t.true(await page.evaluate('peers[0].closed && !peers[1].closed'));
+  // how many it came to depends on how late the answer was
+  const offers = of('POST').length;
   second?.answer(201);
   const [, late] = await came('DELETE', 2);
   t.is(late?.path, '/app/news/2');
   t.deepEqual(await page.evaluate('headings'), ['plays', 'Reconnecting', 'plays']);
-  t.is(of('POST').length, 3);
+  t.is(of('POST').length, offers, 'nobody else is asked once it plays');
   t.deepEqual(errors, []);
 });
 

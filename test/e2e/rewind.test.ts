@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createRequire } from 'node:module';
 import test, { type ExecutionContext } from 'ava';
 import { signUrl } from '../../src/access/policy/sign.ts';
 import { launchBrowser } from '../support/hls/browser.ts';
+import { hlsScripts } from '../support/hls/hls-scripts.ts';
 import { publishPattern } from '../support/media/ffmpeg.ts';
 import { PlaylistHistory } from '../support/hls/playlist-history.ts';
 import { urisOf } from '../support/hls/playlist-uris.ts';
@@ -305,12 +305,11 @@ test('hls.js shows pictures of earlier moments beside the stream that plays', as
   t.teardown(() => browser.close());
   const page = await browser.newPage();
   await page.goto(kiln.httpUrl('/livez'));
-  await page.addScriptTag({ path: createRequire(import.meta.url).resolve('hls.js/dist/hls.min.js') });
+  await page.addScriptTag({ content: hlsScripts() });
   const content = `
     const [video, preview] = [0, 1].map(() => document.body.appendChild(Object.assign(document.createElement('video'), { muted: true })));
-    const errors = [];
     const hls = new Hls();
-    hls.on(Hls.Events.ERROR, (_, { details }) => errors.push(details));
+    watchHls(hls);
     hls.loadSource('${master}');
     hls.attachMedia(video);
     video.play();
@@ -318,7 +317,7 @@ test('hls.js shows pictures of earlier moments beside the stream that plays', as
     hls.on(Hls.Events.LEVEL_UPDATED, () => {
       if (pictures !== undefined) return;
       pictures = hls.createIFramePlayer();
-      pictures.on(Hls.Events.ERROR, (_, { details }) => errors.push(details));
+      watchHls(pictures);
       pictures.attachMedia(preview);
     });
     const colours = () => {
@@ -337,7 +336,7 @@ test('hls.js shows pictures of earlier moments beside the stream that plays', as
     seen.add(await page.evaluate<string>('colours()'));
   }
   t.is(seen.size, 3);
-  t.deepEqual(await page.evaluate('errors'), []);
+  t.deepEqual(await page.evaluate('faults'), []);
 });
 
 test('playlists that reach back over the death of the server break no rule of HLS', async (t) => {

@@ -89,9 +89,14 @@ having('cvlc')('VLC plays a stream', async (t) => {
   await chmod(folder, 0o777);
   const file = join(folder, 'out.ts');
   const vlc = ['cvlc', '-I', 'dummy', '--no-dbus', '--sout', `#std{access=file,mux=ts,dst=${file}}`];
-  const player = asNobody([...vlc, '--run-time', '4', kiln.rtmpUrl('talk'), 'vlc://quit'], folder);
-  await player.exited();
-  for (const codec of ['aac', 'h264']) t.true(codecs(await probe(file)).includes(codec), player.stderr);
+  const player = asNobody([...vlc, kiln.rtmpUrl('talk'), 'vlc://quit'], folder);
+  t.teardown(() => player.stop());
+  await until('some of both', async () => {
+    if (((await stat(file).catch(() => undefined))?.size ?? 0) < 50_000) return false;
+    const found = codecs(await probe(file));
+    return ['aac', 'h264'].every((codec) => found.includes(codec));
+  }).catch((error: Error) => t.fail(`${error.message}: ${player.stderr}`));
+  t.true(player.running, player.stderr);
 });
 
 interface Statistics {

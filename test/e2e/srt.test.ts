@@ -9,7 +9,7 @@ import { Kiln, type KilnOptions } from '../support/server/kiln.ts';
 import { long } from '../support/runner/long.ts';
 import { freePorts } from '../support/network/ports.ts';
 import { SrtCaller } from '../support/srt/caller.ts';
-import { until } from '../support/time/until.ts';
+import { PATIENCE_MS, until } from '../support/time/until.ts';
 import { shared } from '../support/runner/shared.ts';
 
 const PICTURE = { size: '160x90', rate: 15, gop: 15, bitrate: '200k' };
@@ -63,7 +63,7 @@ async function probe(url: string): Promise<Probe> {
       '1500000',
       url,
     ],
-    { timeout: 100_000, maxBuffer: 2 ** 26 },
+    { timeout: PATIENCE_MS, maxBuffer: 2 ** 26 },
   );
   return JSON.parse(stdout) as Probe;
 }
@@ -217,7 +217,7 @@ long('GStreamer plays over SRT, and decodes its video', async (t) => {
   const { kiln } = await carriedGst();
   await kiln.liveStream('carried');
   const { stdout } = await run('gst-launch-1.0', gst(GST_PLAYER, kiln.srtPlayUrl('carried')), {
-    timeout: 100_000,
+    timeout: PATIENCE_MS,
     encoding: 'buffer',
   });
   t.is(stdout.length / (160 * 90), 20, 'frames of its picture');

@@ -42,14 +42,10 @@ async function openPage(url: string): Promise<Page> {
 
 /** What has arrived once there are so many frames, and sound. */
 function watch(page: Page, frames: number): Promise<Received> {
-  return until(
-    `${frames} frames`,
-    async () => {
-      const counts = (await page.evaluate('received()')) as Received;
-      return counts.frames >= frames && counts.audioEnergy > 0 && counts;
-    },
-    60_000,
-  );
+  return until(`${frames} frames`, async () => {
+    const counts = (await page.evaluate('received()')) as Received;
+    return counts.frames >= frames && counts.audioEnergy > 0 && counts;
+  });
 }
 
 for (const [codec, video] of Object.entries(codecs)) {
