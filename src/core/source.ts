@@ -32,6 +32,8 @@ export interface Connection {
 export interface Source {
   readonly type: SourceType;
   readonly kind: ProviderKind;
+  /** Whether this server connected to the source, and not the other way round. */
+  readonly isPulled?: boolean;
   readonly url?: string;
   /** Asked at each call of the API, for a connection can move; absent for sources without one. */
   readonly connection?: () => Connection | undefined;

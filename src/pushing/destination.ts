@@ -1,8 +1,9 @@
 import { hostFromUrl } from '../lib/address.ts';
 import { cutsCredentials, FRAGMENT_FAULT } from '../protocols/outbound/fragment.ts';
 import type { Credentials } from '../protocols/rtmp/publisher-authentication.ts';
+import { SrtError } from '../protocols/srt/error.ts';
+import { readSrtQuery, withWholeQuery } from '../protocols/srt/query.ts';
 import { PushError } from './error.ts';
-import { readSrtQuery } from './srt-options.ts';
 import { readUdpOptions } from './udp-options.ts';
 
 /** Schemes that the URLs of each push protocol may have. */
@@ -48,20 +49,22 @@ export function readDestination(protocol: PushProtocol, given: string, streamKey
   if (url.hostname === '' || url.port === '0' || (protocol === 'rtmp' && appOf(url) === ''))
     throw new PushError('Could not parse url');
   if (scheme === 'tcp' && url.searchParams.has('listen')) throw new PushError('Unsupported tcp listen');
-  if (scheme === 'srt') readSrtQuery(url);
+  if (scheme === 'srt') checkSrtQuery(url);
   if (scheme === 'udp') readUdpOptions(url);
   if (protocol === 'rtmp') credentialsOf(url);
   const port = url.port === '' ? PORTS[scheme] : Number(url.port);
   return { protocol, scheme, url, host: hostFromUrl(url.hostname), port, streamKey };
 }
 
-/**
- * Keeps a `#` in the query of an SRT URL: stream ids begin with `#!::` (SRT Access Control Guidelines), and SRT's own
- * tools and ffmpeg take them unescaped.
- */
-function withWholeQuery(url: string): string {
-  const at = url.indexOf('?');
-  return at < 0 ? url : url.slice(0, at) + url.slice(at).replaceAll('#', '%23');
+/** @throws PushError when an option is none of libsrt's, or Kiln would not be the one that calls */
+function checkSrtQuery(url: URL): void {
+  let mode: string;
+  try {
+    ({ mode } = readSrtQuery(url));
+  } catch (error) {
+    throw error instanceof SrtError ? new PushError(`Could not parse url: ${error.message}`) : error;
+  }
+  if (mode !== 'caller') throw new PushError('Unsupported connection mode');
 }
 
 /**

@@ -1,69 +1,42 @@
 import { PACKET_BYTES } from '../containers/mpegts/stream-types.ts';
 import { Watchdog } from '../lib/watchdog.ts';
-import type { Logger } from '../log/log.ts';
-import type { OutboundGuard } from '../protocols/outbound/guard.ts';
-import { callSrt } from '../protocols/srt/caller.ts';
+import type { SrtCalls } from '../protocols/srt/calls.ts';
 import type { SrtConnection } from '../protocols/srt/connection.ts';
 import { SrtError } from '../protocols/srt/error.ts';
-import { SrtRuntime } from '../protocols/srt/runtime.ts';
+import { readSrtQuery } from '../protocols/srt/query.ts';
 import type { Destination } from './destination.ts';
 import { PushError } from './error.ts';
 import type { SinkOptions } from './sink.ts';
-import { readSrtQuery } from './srt-options.ts';
 import type { Carrier } from './ts-sink.ts';
 
 /** Seven transport packets: the default payload of SRT's live mode. */
 const MESSAGE_BYTES = 7 * PACKET_BYTES;
 
-/** Carries MPEG-TS over SRT to destinations that the guard allows. libsrt runs from the first call on. */
-export class SrtCarriers {
-  readonly #guard: OutboundGuard;
-  readonly #log: Logger;
-  readonly #connections = new Set<SrtConnection>();
-  #runtime: SrtRuntime | undefined;
-
-  constructor(guard: OutboundGuard, log: Logger) {
-    this.#guard = guard;
-    this.#log = log;
-  }
-
-  /** @throws PushError */
-  readonly open = async ({ host, port, url }: Destination, options: SinkOptions): Promise<Carrier> => {
-    const query = readSrtQuery(url);
-    const [address = host] = await this.#guard.addresses(host, port, 'udp');
+/** Carries MPEG-TS over SRT. */
+export function srtCarrier(calls: SrtCalls) {
+  /** @throws PushError, or the guard's */
+  return async ({ host, port, url }: Destination, options: SinkOptions): Promise<Carrier> => {
     try {
-      this.#runtime ??= SrtRuntime.open(this.#log);
-      const connection = await callSrt(this.#runtime, { ...query, address, port, signal: options.signal });
-      this.#connections.add(connection);
-      return new SrtCarrier(connection, options, () => this.#connections.delete(connection));
+      const { signal } = options;
+      return new SrtCarrier(await calls.call({ ...readSrtQuery(url), host, port, signal }), options);
     } catch (error) {
-      if (error instanceof SrtError) throw new PushError(error.message);
-      throw error;
+      throw error instanceof SrtError ? new PushError(error.message) : error;
     }
   };
-
-  /** Closes the remaining connections, and libsrt. Idempotent. */
-  async close(): Promise<void> {
-    for (const connection of this.#connections) connection.close();
-    this.#connections.clear();
-    await this.#runtime?.close();
-  }
 }
 
 class SrtCarrier implements Carrier {
   readonly takesBursts = true;
   readonly #connection: SrtConnection;
   readonly #options: SinkOptions;
-  readonly #onClose: () => void;
   readonly #messageBytes: number;
   #rest: Buffer[] = [];
   #stall: Watchdog | undefined;
   #sentBytes = 0;
 
-  constructor(connection: SrtConnection, options: SinkOptions, onClose: () => void) {
+  constructor(connection: SrtConnection, options: SinkOptions) {
     this.#connection = connection;
     this.#options = options;
-    this.#onClose = onClose;
     const most = connection.maxMessageBytes;
     this.#messageBytes = Math.max(PACKET_BYTES, Math.min(MESSAGE_BYTES, most - (most % PACKET_BYTES)));
     connection.handlers = {
@@ -85,13 +58,12 @@ class SrtCarrier implements Carrier {
 
   finish(): void {
     this.#stall?.close();
-    this.#connection.finish(this.#onClose);
+    this.#connection.finish(() => {});
   }
 
   close(): void {
     this.#stall?.close();
     this.#connection.close();
-    this.#onClose();
   }
 
   /** @returns false when there is not room for all of it */

@@ -12,6 +12,8 @@ import { PulledStreams } from '../providers/pull/pulled-streams.ts';
 import { bySchemes } from '../providers/pull/schemes.ts';
 import { rtmpSource } from '../providers/rtmp-pull/source.ts';
 import { rtspSource } from '../providers/rtsp-pull/source.ts';
+import { srtSource } from '../providers/srt-pull/source.ts';
+import { SrtCalls } from '../protocols/srt/calls.ts';
 import type { ClusterServices } from './cluster.ts';
 import type { TaskServices } from './tasks.ts';
 
@@ -31,7 +33,8 @@ export function openPulling({ config, registry, nodes, work, names, log }: Pulli
   const guard = outboundGuard(config, cluster, 'pull');
   const rtsp = rtspSource(guard);
   const rtmp = rtmpSource(guard);
-  const open = bySchemes({ ovt: ovtSource(guard), rtsp, rtspc: rtsp, rtmp, rtmps: rtmp });
+  const calls = new SrtCalls(guard, log);
+  const open = bySchemes({ ovt: ovtSource(guard), rtsp, rtspc: rtsp, rtmp, rtmps: rtmp, srt: srtSource(calls) });
   const kind = new PullKind({ names, changes, open, log });
   tasks.add(kind);
   const pulls = new PulledStreams({ directory, definitions: tasks.definitions, tasks: clusterTasks, log });
@@ -42,5 +45,5 @@ export function openPulling({ config, registry, nodes, work, names, log }: Pulli
     return nodes.find(({ id }) => id === cluster.self.id)?.full === true && nodes.some(hasRoom);
   };
   const demand = new Demand({ registry, isCrowded, directory, changes, pulls, maps, log });
-  return { pulls, maps, demand };
+  return { pulls, maps, demand, calls };
 }

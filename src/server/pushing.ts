@@ -5,10 +5,11 @@ import { StartCaches } from '../core/start-caches.ts';
 import type { Logger } from '../log/log.ts';
 import { outboundGuard } from './outbound.ts';
 import type { Closable } from './closable.ts';
+import { SrtCalls } from '../protocols/srt/calls.ts';
 import { ipCarrier } from '../pushing/ip-carriers.ts';
 import { PushKind } from '../pushing/kind.ts';
 import { rtmpSink } from '../pushing/rtmp-sink.ts';
-import { SrtCarriers } from '../pushing/srt-carrier.ts';
+import { srtCarrier } from '../pushing/srt-carrier.ts';
 import { keepStarts } from '../pushing/starts.ts';
 import { tsSink } from '../pushing/ts-sink.ts';
 import type { Tasks } from '../tasks/tasks.ts';
@@ -24,11 +25,11 @@ export interface PushingOptions {
 /** Opens pushes to other servers. */
 export function openPushing({ config, registry, cluster, tasks, log }: PushingOptions): Closable {
   const guard = outboundGuard(config, cluster, 'push');
-  const srt = new SrtCarriers(guard, log);
+  const srt = new SrtCalls(guard, log);
   const caches = new StartCaches(registry, 'pushed');
   tasks.add(
     new PushKind({
-      sinks: { rtmp: rtmpSink(guard), mpegts: tsSink(ipCarrier(guard)), srt: tsSink(srt.open) },
+      sinks: { rtmp: rtmpSink(guard), mpegts: tsSink(ipCarrier(guard)), srt: tsSink(srtCarrier(srt)) },
       caches,
       log,
     }),

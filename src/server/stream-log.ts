@@ -6,8 +6,6 @@ import type { Track } from '../core/track.ts';
 import type { Logger } from '../log/log.ts';
 import { shownUrl } from '../protocols/outbound/shown.ts';
 
-const PULLED: ReadonlySet<string> = new Set(['Ovt', 'RtspPull', 'RtmpPull']);
-
 /**
  * Logs begin and end of streams, viewers that connect and leave, and readers that failed, in the same form for every
  * protocol.
@@ -21,7 +19,7 @@ export function logStreams(registry: Registry, log: Logger): void {
     const since = performance.now();
     log.info(
       { event: 'stream.published', ...own, tracks: tracksText(input.tracks), ...origin(input) },
-      PULLED.has(input.source.type) ? 'pulled' : 'published',
+      input.source.isPulled ? 'pulled' : 'published',
     );
     input.once('close', (reason) => {
       const seconds = Math.round((performance.now() - since) / 1000);
@@ -48,7 +46,7 @@ export function logStreams(registry: Registry, log: Logger): void {
 
 /** Source of a stream: a client's address, or the pulled URL without its secrets. */
 function origin({ source }: InputStream): { readonly remote?: string; readonly url?: string } {
-  if (PULLED.has(source.type)) return source.url === undefined ? {} : { url: shownUrl(source.url) };
+  if (source.isPulled) return source.url === undefined ? {} : { url: shownUrl(source.url) };
   const remote = source.connection?.()?.remoteAddress;
   return remote === undefined ? {} : { remote };
 }

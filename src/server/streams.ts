@@ -61,7 +61,7 @@ export function openStreams(options: StreamServicesOptions, components: Closable
   });
   work.tasks.add(new StandbyKind({ changes, folder, stand: (...wanted) => standbys.stand(...wanted) }));
   const relays = new Relays({ cluster, tree, directory, changes, log });
-  const { pulls, maps, demand } = openPulling({ ...options, names });
+  const { pulls, maps, demand, calls } = openPulling({ ...options, names });
   registry.demand = demand.application;
   const find: FindOutput = async (application, name, query) => {
     const relay = await relays.find(application, name);
@@ -70,6 +70,6 @@ export function openStreams(options: StreamServicesOptions, components: Closable
     return application.outputs.get(name) ?? relays.find(application, name);
   };
   const channels = openChannels({ ...options, names, find });
-  components.push(names, relays, maps, channels.caches);
+  components.push(names, relays, maps, channels.caches, calls);
   return { names, standbys, relays, fed: new FedNodes(), pulls, demand, channels, find };
 }

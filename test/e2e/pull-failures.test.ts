@@ -112,7 +112,10 @@ test.serial(
     const { origin } = await servers();
     await assertFail(t, [
       ['ovt://origin.invalid/app/s', 'the name origin.invalid cannot be resolved: '],
-      ['http://admin:secret@127.0.0.1/s', 'streams are pulled over ovt, rtsp, rtspc, rtmp, rtmps, not over "http"'],
+      [
+        'http://admin:secret@127.0.0.1/s',
+        'streams are pulled over ovt, rtsp, rtspc, rtmp, rtmps, srt, not over "http"',
+      ],
       [
         [`ovt://127.0.0.1:${closed()}/app/one?secret=1`, origin.ovtUrl('two')],
         `ovt://127.0.0.1:${closed()}/app/one: 127.0.0.1:${closed()} refused the connection; ` +

@@ -69,6 +69,7 @@ export class PullKind implements PlacedKind {
     const provider = enabledProvider(application.config, spec.urls);
     const source: Source = {
       ...provider.source,
+      isPulled: true,
       get url() {
         return pull?.url ?? spec.urls[0];
       },

@@ -64,6 +64,8 @@ function longest(origins: readonly Origin[], path: string): Origin | undefined {
 }
 
 function urlOf(scheme: string, url: string, rest: string, forwarded: string): string {
+  // SRT has no path: a stream id at the end of the URL goes on. A viewer's query would be options of the socket.
+  if (scheme === 'srt') return `srt://${url}${rest}`;
   const [base = '', ...own] = url.split('?');
   const query = [...own, forwarded].filter((part) => part !== '').join('&');
   return `${scheme}://${base}${rest}${query === '' ? '' : `?${query}`}`;

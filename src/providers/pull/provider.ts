@@ -32,7 +32,7 @@ export function enabledProvider(config: ApplicationConfig, urls: readonly string
 
 /** @param urls all of one scheme */
 export function pullProvider(
-  { providers: { ovt, rtspPull, rtmpPull } }: ApplicationConfig,
+  { providers: { ovt, rtspPull, rtmpPull, srt } }: ApplicationConfig,
   urls: readonly string[],
 ): PullProvider {
   switch (schemeOf(urls[0] ?? '')) {
@@ -42,6 +42,10 @@ export function pullProvider(
     case 'rtmps': {
       const replaces = rtmpPull?.blockDuplicateStreamName === false;
       return { source: { type: 'RtmpPull', kind: 'rtmppull' }, name: 'RTMPPull', replaces, ...common(rtmpPull) };
+    }
+    case 'srt': {
+      const replaces = srt?.blockDuplicateStreamName === false;
+      return { source: { type: 'SRT', kind: 'srt' }, name: 'SRT', replaces, ...common(srt) };
     }
     default: {
       const replaces = rtspPull?.blockDuplicateStreamName === false;

@@ -13,9 +13,9 @@ import { RtmpError } from '../../protocols/rtmp/error.ts';
 import { parsePlayUrl, type PlayUrl } from '../../protocols/rtmp/play-url.ts';
 import { PlayingClient } from '../../protocols/rtmp/playing-client.ts';
 import { authenticated, type Attempt } from '../../protocols/rtmp/authenticated.ts';
-import { placed } from '../intake/local-clock.ts';
 import { PullError } from '../pull/error.ts';
 import type { OpenSource, PullSource, SourceOptions, SourceSink } from '../pull/source.ts';
+import { trackSink } from '../pull/track-sink.ts';
 import { RtmpIngest } from '../rtmp/ingest.ts';
 
 /** How long a server may take until it begins the stream, from the accepted connection on. */
@@ -100,13 +100,9 @@ class RtmpSource implements PullSource, Attempt<PullSource> {
   async play(sink: SourceSink): Promise<void> {
     if (this.#over !== undefined) throw new PullError(this.#over);
     const { clock, silenceMs = 0, log } = this.#options;
-    clock.restart();
     this.#sink = sink;
     this.#ingest = new RtmpIngest({
-      sink: {
-        setTracks: (tracks) => sink.tracks(tracks, []),
-        write: (packet) => sink.packet(placed(packet, clock)),
-      },
+      sink: trackSink(sink, clock),
       zeroBased: !clock.keepsTimes,
       extended: true,
       videoWaitMs: VIDEO_WAIT_MS,

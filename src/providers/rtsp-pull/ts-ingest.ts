@@ -4,6 +4,7 @@ import { RtpReceiver } from '../../protocols/rtp/receive/receiver.ts';
 import { placed } from '../intake/local-clock.ts';
 import { GapTimer } from '../rtp/gap-timer.ts';
 import { TsSource } from '../mpegts-intake/source.ts';
+import { tsConfig } from '../pull/ts-config.ts';
 import { DATAGRAM_WAIT_MS, type RtspIngestOptions } from './ingest.ts';
 
 /** Encoding name of a transport stream in RTP (RFC 2250 section 2). */
@@ -31,11 +32,7 @@ export class TsIngest {
       log,
       faults,
       sink: { setTracks: (tracks) => sink.setTracks(tracks), write: (packet) => sink.write(placed(packet, clock)) },
-      config: {
-        timestampMode: clock.keepsTimes ? 'Original' : 'ZeroBased',
-        packetSilenceTimeoutMs: silenceMs,
-        audioMap: [],
-      },
+      config: tsConfig(clock, silenceMs),
       onFailure: (reason) => {
         this.close();
         onEnd(reason);

@@ -8,13 +8,14 @@ import type { OutputStream } from '../../../src/core/output-stream.ts';
 import type { Track } from '../../../src/core/track.ts';
 import { asJson } from '../../../src/lib/as-json.ts';
 import { OutboundGuard } from '../../../src/protocols/outbound/guard.ts';
+import { SrtCalls } from '../../../src/protocols/srt/calls.ts';
 import { PushError } from '../../../src/pushing/error.ts';
 import { ipCarrier } from '../../../src/pushing/ip-carriers.ts';
 import { PushKind } from '../../../src/pushing/kind.ts';
 import type { PushReport } from '../../../src/pushing/progress.ts';
 import { rtmpSink } from '../../../src/pushing/rtmp-sink.ts';
 import type { PushSpec } from '../../../src/pushing/spec.ts';
-import { SrtCarriers } from '../../../src/pushing/srt-carrier.ts';
+import { srtCarrier } from '../../../src/pushing/srt-carrier.ts';
 import { keepStarts } from '../../../src/pushing/starts.ts';
 import { tsSink } from '../../../src/pushing/ts-sink.ts';
 import { openAlone } from '../cluster/cluster.ts';
@@ -43,10 +44,10 @@ export async function pushing(t: ExecutionContext, push: object = {}, allowed?: 
     stores: () => [],
     ...(allowed && { allowed }),
   });
-  const srt = new SrtCarriers(guard, log);
+  const srt = new SrtCalls(guard, log);
   const caches = new StartCaches(new Registry(), 'pushed');
   const kind = new PushKind({
-    sinks: { rtmp: rtmpSink(guard), mpegts: tsSink(ipCarrier(guard)), srt: tsSink(srt.open) },
+    sinks: { rtmp: rtmpSink(guard), mpegts: tsSink(ipCarrier(guard)), srt: tsSink(srtCarrier(srt)) },
     caches,
     log,
   });

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { readSrtQuery } from '../../../src/pushing/srt-options.ts';
+import { readSrtQuery } from '../../../src/protocols/srt/query.ts';
 import { readUdpOptions } from '../../../src/pushing/udp-options.ts';
 import {
   appOf,

@@ -44,7 +44,7 @@ test('a stream is logged when its tracks are known, and when it ends', (t) => {
 test('a pulled stream is logged with where it came from, without secrets', (t) => {
   const { application, text } = rig();
   const url = 'rtsp://user:secret@camera.example/a?token=x';
-  application.publish('cam', { type: 'RtspPull', kind: 'rtsppull', url }, PLAIN).setTracks([VIDEO]);
+  application.publish('cam', { type: 'RtspPull', kind: 'rtsppull', isPulled: true, url }, PLAIN).setTracks([VIDEO]);
   t.deepEqual(text(), ['INF rtsppull app/cam pulled 1280x720 H264 url=rtsp://camera.example/a']);
 });
 

@@ -51,6 +51,11 @@ test('queries: the URL has its own, the viewer has one, both, or only the first'
   t.deepEqual(urlsOf(kept, 'a/s', 'x=1'), ['ovt://h/b/s']);
 });
 
+test('the rest of the path ends the stream id of an SRT URL, which gets no query of a viewer', (t) => {
+  const srt = origins({ location: '/a/', pass: { ...pass('h:9999?latency=300&streamid=read:'), scheme: 'srt' } });
+  t.deepEqual(urlsOf(srt, 'a/s', 'passphrase=chosen-by-viewers'), ['srt://h:9999?latency=300&streamid=read:s']);
+});
+
 test('an origin is matched to the URLs and properties that a stream is pulled with', (t) => {
   const config = origins({ location: '/a/', pass: pass('one/', 'two/'), failback: true, persistent: true });
   t.deepEqual(matchOrigin(config, 'a', 's', new URLSearchParams()), {

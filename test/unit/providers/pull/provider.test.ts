@@ -6,6 +6,8 @@ import { application, load, serverXml } from '../../config/support.ts';
 for (const [scheme, element, type] of [
   ['ovt', 'OVT', 'Ovt'],
   ['rtsp', 'RTSPPull', 'RtspPull'],
+  ['rtmps', 'RTMPPull', 'RtmpPull'],
+  ['srt', 'SRT', 'SRT'],
 ] as const) {
   test(`the provider that pulls ${scheme} follows its configuration`, async (t) => {
     const of = async (providers: string) => {

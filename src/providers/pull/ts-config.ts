@@ -1,0 +1,7 @@
+import type { LocalClock } from '../intake/local-clock.ts';
+import type { TsSourceOptions } from '../mpegts-intake/source.ts';
+
+/** Settings for a transport stream that is pulled. @param silenceMs silence after which it ends; 0: never */
+export function tsConfig({ keepsTimes }: LocalClock, silenceMs: number): TsSourceOptions['config'] {
+  return { timestampMode: keepsTimes ? 'Original' : 'ZeroBased', packetSilenceTimeoutMs: silenceMs, audioMap: [] };
+}
