@@ -25,6 +25,17 @@ static constexpr size_t MaxRunSize{ 65000 };
 /** Peers that are remembered as such whose route does not segment. */
 static constexpr size_t MaxUnsegmented{ 4096 };
 
+/** Whether the kernel cuts datagrams. One that does not know UDP_SEGMENT would send a run as one datagram. */
+static bool kernelSegments(uv_udp_t* uvHandle)
+{
+	uv_os_fd_t fd;
+	int size{ 0 };
+	socklen_t len{ sizeof(size) };
+
+	return uv_fileno(reinterpret_cast<uv_handle_t*>(uvHandle), &fd) == 0 &&
+	       getsockopt(fd, SOL_UDP, UDP_SEGMENT, &size, &len) == 0;
+}
+
 /* Static methods for UV callbacks. */
 
 inline static void onPrepare(uv_prepare_t* handle)
@@ -48,6 +59,13 @@ DatagramBatch::DatagramBatch(UdpSocketHandle& socket, uv_udp_t* uvHandle)
 bool DatagramBatch::Add(const uint8_t* data, size_t len, const struct sockaddr* addr, Callback* cb)
 {
 	MS_TRACE();
+
+	static const bool canSegment{ kernelSegments(this->uvHandle) };
+
+	if (!canSegment)
+	{
+		return false;
+	}
 
 	if (len > MaxDatagramSize || (addr->sa_family != AF_INET && addr->sa_family != AF_INET6))
 	{

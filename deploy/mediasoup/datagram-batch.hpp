@@ -34,7 +34,7 @@ public:
 	/**
 	 * Copies the datagram.
 	 * @param cb called when it was sent or could not be, and deleted; may be null
-	 * @return false if it is too large to be held: nothing was done
+	 * @return false if it is too large to be held, or the kernel cannot do it: nothing was done
 	 */
 	bool Add(const uint8_t* data, size_t len, const struct sockaddr* addr, Callback* cb);
 	/** Sends what is held. */
