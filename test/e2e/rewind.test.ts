@@ -11,22 +11,42 @@ import { publishPattern } from '../support/media/ffmpeg.ts';
 import { PlaylistHistory } from '../support/hls/playlist-history.ts';
 import { urisOf } from '../support/hls/playlist-uris.ts';
 import { Kiln } from '../support/server/kiln.ts';
+import { Teardown } from '../support/programs/teardown.ts';
+import { shared } from '../support/runner/shared.ts';
 import { until } from '../support/time/until.ts';
 
 const WINDOW = '<SegmentDuration>1</SegmentDuration><SegmentCount>3</SegmentCount>';
 
-async function start(t: ExecutionContext, folder: string, more = ''): Promise<Kiln> {
+/** What is torn down behind a test, or behind all of them. */
+type Undo = Pick<ExecutionContext, 'teardown'>;
+
+async function start(t: Undo, folder: string, more = ''): Promise<Kiln> {
   const dvr = `<DVR><Enable>true</Enable><TempStoragePath>${folder}</TempStoragePath><MaxDuration>600</MaxDuration>${more}</DVR>`;
   const kiln = await Kiln.start({ llhls: `<ChunkDuration>0.25</ChunkDuration>${WINDOW}${dvr}`, hls: WINDOW + dvr });
   t.teardown(() => kiln.stop());
   return kiln;
 }
 
-async function temporary(t: ExecutionContext): Promise<string> {
+async function temporary(t: Undo): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'kiln-rewind-'));
   t.teardown(() => rm(folder, { recursive: true, force: true }));
   return folder;
 }
+
+const PATTERN = { size: '320x180', rate: 10 };
+const undo = new Teardown();
+test.after.always(() => undo.run());
+
+/** A server that no test restarts. */
+const common = shared(async () => start(undo, await temporary(undo)));
+
+/** That with a stream `s` which no test ends. */
+const live = shared(async () => {
+  const kiln = await common();
+  const publisher = publishPattern(kiln.rtmpUrl('s'), PATTERN);
+  undo.teardown(() => publisher.stop());
+  return kiln;
+});
 
 async function text(url: string): Promise<string> {
   const answer = await fetch(url);
@@ -51,9 +71,7 @@ async function grown(list: string, segments: number): Promise<string> {
 }
 
 test('players rewind over LL-HLS and HLS, and see the live edge alone if they ask for it', async (t) => {
-  const kiln = await start(t, await temporary(t));
-  const publisher = publishPattern(kiln.rtmpUrl('s'), { size: '320x180', rate: 10 });
-  t.teardown(() => publisher.stop());
+  const kiln = await live();
   for (const master of ['/app/s/llhls.m3u8', '/app/s/ts:playlist.m3u8']) {
     const lists = await listsOf(kiln.httpUrl(master));
     for (const url of lists) {
@@ -81,7 +99,7 @@ test('players rewind over LL-HLS and HLS, and see the live edge alone if they as
 test('after the server was killed, and its publisher has come back, players rewind to the segments before', async (t) => {
   const folder = await temporary(t);
   const kiln = await start(t, folder);
-  const publish = () => publishPattern(kiln.rtmpUrl('s'), { size: '320x180', rate: 10 });
+  const publish = () => publishPattern(kiln.rtmpUrl('s'), PATTERN);
   let publisher = publish();
   t.teardown(() => publisher.stop());
   const before = new Map<string, Buffer>();
@@ -133,9 +151,7 @@ const segmentsIn = (list: string): { at: number; seconds: number }[] =>
   );
 
 test('players start at a time that they ask for', async (t) => {
-  const kiln = await start(t, await temporary(t));
-  const publisher = publishPattern(kiln.rtmpUrl('s'), { size: '320x180', rate: 10 });
-  t.teardown(() => publisher.stop());
+  const kiln = await live();
   for (const path of ['/app/s/llhls.m3u8', '/app/s/ts:playlist.m3u8']) {
     const url = kiln.httpUrl(path);
     const [list = ''] = await listsOf(url);
@@ -144,9 +160,10 @@ test('players start at a time that they ask for', async (t) => {
     const master = await text(`${url}?start=${new Date(second.at + 250).toISOString()}&token=x`);
     const total = segments.reduce((sum, { seconds }) => sum + seconds, 0);
     const expected = total - first.seconds - 0.25;
-    // meanwhile the playlist may grow
+    // meanwhile the playlist may have grown, by the segment that is not complete, too
+    const grew = segmentsIn(await text(list)).reduce((sum, { seconds }) => sum + seconds, 0) - total;
     const offset = startIn(master) ?? 0;
-    t.true(offset >= expected - 0.02 && offset < expected + 6, `${offset} for ${expected}`);
+    t.true(offset >= expected - 0.02 && offset < expected + grew + 2, `${offset} for ${expected}`);
     for (const uri of urisOf(master, url)) {
       t.false(uri.includes('start='), uri);
       t.true(uri.includes('token=x'), uri);
@@ -183,7 +200,7 @@ test('with a signed policy the start is part of the signed URL', async (t) => {
     llhls: `<ChunkDuration>0.25</ChunkDuration>${WINDOW}<DVR><Enable>true</Enable><TempStoragePath>${folder}</TempStoragePath></DVR>`,
   });
   t.teardown(() => kiln.stop());
-  const publisher = publishPattern(kiln.rtmpUrl('s'), { size: '320x180', rate: 10 });
+  const publisher = publishPattern(kiln.rtmpUrl('s'), PATTERN);
   t.teardown(() => publisher.stop());
   const sign = (url: string): string => signUrl(url, { url_expire: Date.now() + 3_600_000 }, signing);
   const url = kiln.httpUrl('/app/s/llhls.m3u8');
@@ -200,20 +217,20 @@ test('with a signed policy the start is part of the signed URL', async (t) => {
 });
 
 test('a stream that was ended by the API begins anew', async (t) => {
-  const kiln = await start(t, await temporary(t));
-  const publish = () => publishPattern(kiln.rtmpUrl('s'), { size: '320x180', rate: 10 });
+  const kiln = await common();
+  const publish = () => publishPattern(kiln.rtmpUrl('anew'), PATTERN);
   const publisher = publish();
   t.teardown(() => publisher.stop());
-  const [before = ''] = await listsOf(kiln.httpUrl('/app/s/llhls.m3u8'));
+  const [before = ''] = await listsOf(kiln.httpUrl('/app/anew/llhls.m3u8'));
   await grown(before, 4);
-  const { status } = await kiln.api('/v1/vhosts/default/apps/app/streams/s', 'DELETE');
+  const { status } = await kiln.api('/v1/vhosts/default/apps/app/streams/anew', 'DELETE');
   t.is(status, 200);
   await publisher.stop();
   const next = publish();
   t.teardown(() => next.stop());
   const nameOf = (url: string): string => new URL(url).pathname.split('/').at(-1) ?? '';
   const [after = ''] = await until('other playlists', async () => {
-    const lists = await listsOf(kiln.httpUrl('/app/s/llhls.m3u8'));
+    const lists = await listsOf(kiln.httpUrl('/app/anew/llhls.m3u8'));
     return nameOf(lists[0] ?? '') !== nameOf(before) && lists;
   });
   t.regex(await grown(after, 2), /^#EXT-X-MEDIA-SEQUENCE:0$/m);
@@ -221,15 +238,15 @@ test('a stream that was ended by the API begins anew', async (t) => {
 
 test('a stream that is concluded can be played from its beginning, and its dump begins there', async (t) => {
   const folder = await temporary(t);
-  const kiln = await start(t, folder);
-  const publisher = publishPattern(kiln.rtmpUrl('s'), { size: '320x180', rate: 10 });
+  const kiln = await common();
+  const publisher = publishPattern(kiln.rtmpUrl('over'), PATTERN);
   t.teardown(() => publisher.stop());
-  const masters = ['/app/s/llhls.m3u8', '/app/s/ts:playlist.m3u8'];
+  const masters = ['/app/over/llhls.m3u8', '/app/over/ts:playlist.m3u8'];
   const lists = (await Promise.all(masters.map((path) => listsOf(kiln.httpUrl(path))))).flat();
   await Promise.all(lists.map((url) => grown(url, 8)));
-  const api = '/v1/vhosts/default/apps/app/streams/s';
+  const api = '/v1/vhosts/default/apps/app/streams/over';
   const outputPath = join(folder, 'vod');
-  t.is((await kiln.api(`${api}:startHlsDump`, 'POST', { outputStreamName: 's', id: 'd', outputPath })).status, 200);
+  t.is((await kiln.api(`${api}:startHlsDump`, 'POST', { outputStreamName: 'over', id: 'd', outputPath })).status, 200);
   t.is((await kiln.api(`${api}:concludeHlsLive`, 'POST', {})).status, 200);
   const dumped = await until('the dump is complete', async () => {
     const names = (await readdir(outputPath)).filter((name) => name.startsWith('chunklist_'));
@@ -255,9 +272,7 @@ test('a stream that is concluded can be played from its beginning, and its dump 
 });
 
 test('the pictures of what players can rewind to are in a playlist of their own, and can be decoded alone', async (t) => {
-  const kiln = await start(t, await temporary(t));
-  const publisher = publishPattern(kiln.rtmpUrl('s'), { size: '320x180', rate: 10 });
-  t.teardown(() => publisher.stop());
+  const kiln = await live();
   const master = kiln.httpUrl('/app/s/llhls.m3u8');
   const [, attributes = '', uri = ''] = await until(
     'the master playlist',
@@ -273,7 +288,7 @@ test('the pictures of what players can rewind to are in a playlist of their own,
   const [map = '', ...segments] = urisOf(playlist, list);
   const bytes = [...playlist.matchAll(/#EXT-X-BYTERANGE:(\d+)@0/g)].map(([, length]) => Number(length));
   const init = Buffer.from(await (await fetch(map)).arrayBuffer());
-  for (const [index, length] of bytes.entries()) {
+  for (const [index, length] of bytes.slice(0, 5).entries()) {
     const answer = await fetch(segments[index] ?? '', { headers: { range: `bytes=0-${length - 1}` } });
     t.is(answer.status, 206);
     const media = Buffer.from(await answer.arrayBuffer());
@@ -295,9 +310,7 @@ async function decoded(file: Buffer): Promise<{ readonly stdout: Buffer }> {
 }
 
 test('hls.js shows pictures of earlier moments beside the stream that plays', async (t) => {
-  const kiln = await start(t, await temporary(t));
-  const publisher = publishPattern(kiln.rtmpUrl('s'), { size: '320x180', rate: 10 });
-  t.teardown(() => publisher.stop());
+  const kiln = await live();
   const master = kiln.httpUrl('/app/s/llhls.m3u8');
   const [, picture = ''] = await listsOf(master);
   await grown(picture, 8);
@@ -341,7 +354,7 @@ test('hls.js shows pictures of earlier moments beside the stream that plays', as
 
 test('playlists that reach back over the death of the server break no rule of HLS', async (t) => {
   const kiln = await start(t, await temporary(t));
-  const publish = () => publishPattern(kiln.rtmpUrl('s'), { size: '320x180', rate: 10 });
+  const publish = () => publishPattern(kiln.rtmpUrl('s'), PATTERN);
   let publisher = publish();
   t.teardown(() => publisher.stop());
   const histories = ['/app/s/llhls.m3u8', '/app/s/ts:playlist.m3u8'].map((path) => {
