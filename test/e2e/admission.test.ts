@@ -101,7 +101,7 @@ const ENCODERS: Readonly<Record<string, (stream: string, query: string) => [form
   rtmp: (stream, query) => ['flv', `${kiln.rtmpUrl(stream)}?${query}`],
   srt: (stream, query) => [
     'mpegts',
-    `srt://127.0.0.1:${kiln.ports.srt}?streamid=${encodeURIComponent(`default/app/${stream}?${query}`)}&pkt_size=1316`,
+    `srt://127.0.0.1:${kiln.ports.srt}?streamid=${encodeURIComponent(`default/app/${stream}?${query}`)}&pkt_size=1316&connect_timeout=60000`,
   ],
 };
 
@@ -274,7 +274,7 @@ test('curl fetches a picture, and ffprobe looks at SRT, as the control server de
   t.false(control.list().some((call) => call.startsWith('closing curl')));
 
   const url = (fate: Fate): string =>
-    `srt://127.0.0.1:${kiln.ports.srtPlay}?streamid=${encodeURIComponent(`default${path(fate)}?${asks('srtPlay', fate)}`)}`;
+    `srt://127.0.0.1:${kiln.ports.srtPlay}?streamid=${encodeURIComponent(`default${path(fate)}?${asks('srtPlay', fate)}`)}&connect_timeout=60000`;
   const probe = (fate: Fate) =>
     run('ffprobe', ['-v', 'error', '-show_streams', url(fate)], { timeout: PATIENCE_MS }).then(({ stdout }) => stdout);
   await t.throwsAsync(probe('refuse'));

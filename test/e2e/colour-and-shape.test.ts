@@ -88,7 +88,7 @@ long('HDR is declared, and what is encoded of it is SDR', async (t) => {
   const x265 = 'log-level=none:bframes=0:repeat-headers=1:colorprim=bt2020:transfer=smpte2084:colormatrix=bt2020nc';
   const codec = ['-c:v', 'libx265', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p10le', '-x265-params', x265];
   const args = patternArguments({ size: '320x180', rate: 25, bitrate: '200k', codec });
-  const publisher = new Program('ffmpeg', [...args, '-f', 'mpegts', kiln.srtUrl('hdr')]);
+  const publisher = new Program('ffmpeg', [...args, '-f', 'mpegts', kiln.srtUrl('hdr', '&connect_timeout=60000')]);
   t.teardown(() => publisher.stop());
   await kiln.liveStream('hdr');
   for (const playlist of ['/app/hdr/both.m3u8', '/app/hdr/ts:both.m3u8'])

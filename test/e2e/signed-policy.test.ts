@@ -72,7 +72,8 @@ const post = (url: string, offer: string) => curl(url, '-H', 'Content-Type: appl
 test.serial('publishers over RTMP, SRT and WHIP come in with a signed URL only', async (t) => {
   const kiln = await start(t);
   const srt = `srt://127.0.0.1:${kiln.ports.srt}`;
-  const caller = (streamId: string) => `${srt}?streamid=${encodeURIComponent(streamId)}&pkt_size=1316`;
+  const caller = (streamId: string) =>
+    `${srt}?streamid=${encodeURIComponent(streamId)}&pkt_size=1316&connect_timeout=60000`;
   for (const [what, wrong] of Object.entries(WRONG)) {
     const [rtmp, overSrt] = [
       publish(t, 'flv', wrong(kiln.rtmpUrl('live'))),
@@ -115,7 +116,8 @@ test.serial('viewers over WebRTC, LL-HLS, SRT and of thumbnails come in with a s
   const picture = kiln.httpUrl('/app/live/thumb.jpg');
   const socket = kiln.httpUrl('/app/live').replace('http', 'ws');
   const offer = offerOf([H264_VIDEO, OPUS_AUDIO]);
-  const srtPlay = (url: string) => `srt://127.0.0.1:${kiln.ports.srtPlay}?streamid=${encodeURIComponent(url)}`;
+  const srtPlay = (url: string) =>
+    `srt://127.0.0.1:${kiln.ports.srtPlay}?streamid=${encodeURIComponent(url)}&connect_timeout=60000`;
   const srt = `srt://127.0.0.1:${kiln.ports.srtPlay}/app/live`;
   const probe = (url: string) =>
     run('ffprobe', ['-v', 'error', '-show_streams', srtPlay(url)], { timeout: PATIENCE_MS });

@@ -33,7 +33,7 @@ function publish(t: ExecutionContext, url: string): Program {
     ...patternArguments(PICTURE),
     '-f',
     'mpegts',
-    `${url}&pkt_size=1316&latency=60000`,
+    `${url}&pkt_size=1316&latency=60000&connect_timeout=60000`,
   ]);
   t.teardown(() => program.stop());
   return program;
@@ -61,7 +61,7 @@ async function probe(url: string): Promise<Probe> {
       '%+2',
       '-analyzeduration',
       '1500000',
-      url,
+      `${url}&connect_timeout=60000`,
     ],
     { timeout: PATIENCE_MS, maxBuffer: 2 ** 26 },
   );

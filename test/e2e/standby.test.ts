@@ -104,7 +104,18 @@ test('viewers stay while a file stands in for the publisher, and see the next on
   await kiln.liveStream('live');
   const recorded = join(folder, 'seen.ts');
   const viewer = new Program('ffmpeg', [
-    ...['-nostdin', '-v', 'error', '-i', kiln.srtPlayUrl('live'), '-c', 'copy', '-f', 'mpegts', recorded],
+    ...[
+      '-nostdin',
+      '-v',
+      'error',
+      '-i',
+      kiln.srtPlayUrl('live', '&connect_timeout=60000'),
+      '-c',
+      'copy',
+      '-f',
+      'mpegts',
+      recorded,
+    ],
   ]);
   t.teardown(() => viewer.stop());
   const [hls, webrtc] = await Promise.all([open(t, kiln.httpUrl('/app/live/llhls.m3u8')), open(t)]);
@@ -134,7 +145,7 @@ test('viewers stay while a file stands in for the publisher, and see the next on
   t.is(away.sourceType, 'Rtmp');
   t.is(away.connection, undefined);
 
-  const next = publish(t, second, kiln.srtUrl('live'), 'mpegts');
+  const next = publish(t, second, kiln.srtUrl('live', '&connect_timeout=60000'), 'mpegts');
   await until('it is told', () => kiln.log.includes('standby.ended'));
   t.is((await kiln.stream('live')).body.response.input.sourceType, 'SRT');
   const [back, seenBack] = [await time(), await frames()];

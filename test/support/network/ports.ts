@@ -38,15 +38,16 @@ function anyPort(): number {
   return FIRST + Math.floor(Math.random() * COUNT);
 }
 
-/** @returns false when a process that lives has it */
+/** @returns false when another process has it, or had it */
 function reserve(port: number): boolean {
   const file = join(FOLDER, String(port));
   mkdirSync(FOLDER, { recursive: true });
   try {
     writeFileSync(file, String(process.pid), { flag: 'wx' });
   } catch {
-    if (isHeld(file)) return false;
-    writeFileSync(file, String(process.pid));
+    // that of a process which has ended is for the next one that asks: of two that write it at once both would have the port
+    if (!isHeld(file)) rmSync(file, { force: true });
+    return false;
   }
   reserved.add(port);
   return true;
@@ -58,6 +59,7 @@ function isHeld(file: string): boolean {
     // one that is being written is held, too
     return pid === 0 || isAlive(pid);
   } catch {
-    return false;
+    // it is being given back
+    return true;
   }
 }

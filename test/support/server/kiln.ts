@@ -309,7 +309,11 @@ export class Kiln {
     return `rtmp://${this.address}:${this.ports.rtmp}/${app}/${stream}`;
   }
 
-  /** Where a stream is published to over SRT. */
+  /**
+   * Where a stream is published to over SRT.
+   *
+   * @param more options; without `&connect_timeout=60000` ffmpeg gives up after 3 s, which a busy machine may take
+   */
   srtUrl(stream: string, more = ''): string {
     return `srt://${this.address}:${this.ports.srt}?streamid=default/app/${stream}${more}`;
   }
