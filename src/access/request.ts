@@ -42,7 +42,7 @@ export interface AccessRequest extends Target {
   readonly signal?: AbortSignal;
 }
 
-export type IncomingProtocol = 'rtmp' | 'srt' | 'webrtc' | 'mpegts';
+export type IncomingProtocol = 'rtmp' | 'rtsp' | 'srt' | 'webrtc' | 'mpegts';
 export type OutgoingProtocol =
   | 'webrtc'
   | 'llhls'

@@ -15,7 +15,10 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'Bind/Providers': 'Ports of protocols by which streams are published.',
   'Bind/Publishers': 'Ports of protocols by which streams are played. HTTP modules may share a port.',
   'Bind/Providers/RTMP': 'RTMP and Enhanced RTMP.',
-  'Bind/Providers/RTSP': 'Not available: encoders cannot publish over RTSP.',
+  'Bind/Providers/RTSP':
+    'RTSP publishers. Ports may be those of the players. Opens when an application has the module.',
+  'Bind/Providers/RTSP/UDPPort':
+    'UDP ports of RTP and RTCP, as pairs of an even port and the next. Without them media is received over TCP alone.',
   'Bind/Providers/RTSPC': 'Taken, and without effect: nothing listens for streams that are pulled.',
   'Bind/Providers/OVT': 'Taken, and without effect: nothing listens for streams that are pulled.',
   'Bind/Providers/SRT': 'SRT publishers.',
@@ -172,7 +175,7 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'SignedPolicy/SecretKey': 'Key of the signatures.',
   'SignedPolicy/Algorithm': 'Hash of the HMAC: OvenMediaEngine uses `sha1`.',
   Enables: 'For whom it counts.',
-  'Enables/Providers': 'Comma list: `rtmp`, `webrtc`, `srt`.',
+  'Enables/Providers': 'Comma list: `rtmp`, `webrtc`, `srt`, `rtsp`.',
   'Enables/Publishers':
     'Comma list: `webrtc`, `llhls`, `hlsv3`, `playback`, `thumbnail`, `srt`, `ovt`, `rtsp`, `rtmp`.',
   'VirtualHost/AdmissionWebhooks': "An operator's server is asked about each client.",
@@ -256,7 +259,7 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'Providers/MPEGTS': 'MPEG-TS over UDP.',
   'Providers/RTSPPull': 'Streams pulled from RTSP servers.',
   'Providers/RTMPPull': 'Streams pulled from RTMP servers.',
-  'Providers/RTSP': 'Not available: encoders cannot publish over RTSP.',
+  'Providers/RTSP': 'RTSP, by publishers.',
   'Providers/OVT': 'Streams pulled from OVT origins.',
   'Providers/WebRTC': 'WebRTC.',
   'Providers/Schedule': 'Scheduled channels.',
@@ -299,7 +302,7 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'Multiplex/MuxFilesDir': 'Folder of `.mux` files, which define channels.',
 
   'Application/Users':
-    'Names and passwords, one of which players over RTSP need. Without the element no password is asked for.',
+    'Names and passwords, one of which players and publishers over RTSP need. Without the element no password is asked for.',
   'Users/User': 'A user.',
   'Users/User/Name': 'Name.',
   'Users/User/Password': 'Password.',

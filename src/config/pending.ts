@@ -16,11 +16,6 @@ interface Configured {
   readonly applications: readonly ApplicationConfig[];
 }
 
-const provider = (name: 'rtsp'): Places => ({
-  server: ({ bind }) => bind.providers[name],
-  application: ({ providers }) => providers[name],
-});
-
 const profilesOf = ({ outputProfiles }: ApplicationConfig) => outputProfiles.outputProfile;
 
 const playlistsOf = (application: ApplicationConfig) => profilesOf(application).flatMap(({ playlists }) => playlists);
@@ -57,7 +52,6 @@ const MODULES: readonly (readonly [name: string, places: Places, consequence?: s
     },
     `is not available: recorded.m3u8 is an output playlist with that FileName`,
   ],
-  ['RTSP provider', provider('rtsp')],
   [
     'Schedule without MediaRootDir',
     { application: ({ providers }) => providers.schedule?.mediaRootDir === '' },

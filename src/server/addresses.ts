@@ -26,7 +26,8 @@ export interface Addresses {
   /** Ports to publish SRT to, and to play it from. */
   readonly srt?: readonly PortRange[];
   readonly srtPlay?: readonly PortRange[];
-  /** Ports to play RTSP from. */
+  /** Ports to publish RTSP to, and to play it from. */
+  readonly rtsp?: PortPair;
   readonly rtspPlay?: PortPair;
   /** Ports that receive MPEG-TS over UDP. */
   readonly mpegts?: readonly UdpPorts[];

@@ -3,11 +3,12 @@ import { MpegtsServer } from '../providers/mpegts-udp/server.ts';
 import { SrtProvider } from '../providers/srt/index.ts';
 import { WebrtcProvider } from '../providers/webrtc/index.ts';
 import { openRtmp } from './open-rtmp.ts';
+import { openRtsp } from './open-rtsp.ts';
 import { whereSrtIs } from './srt.ts';
 import { portsOf } from './addresses.ts';
 
 /** Providers in the order in which they open. */
-export const PROVIDERS: readonly OpenListeners[] = [openRtmp, openSrt, openMpegts, openWebrtc];
+export const PROVIDERS: readonly OpenListeners[] = [openRtmp, openRtsp, openSrt, openMpegts, openWebrtc];
 
 async function* openSrt({ config, admission: { access }, log }: ListenerContext): AsyncIterable<Listener> {
   const {

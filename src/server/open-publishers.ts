@@ -10,7 +10,6 @@ import { RelaySource } from '../relay/relay-source.ts';
 import { OvtServer } from '../publishers/ovt/server.ts';
 import type { HlsForm } from '../publishers/hls/package/hls-form.ts';
 import { PlaylistPublisher } from '../publishers/hls/publisher.ts';
-import { RtspPublisher } from '../publishers/rtsp/index.ts';
 import { SrtPublisher } from '../publishers/srt/index.ts';
 import { ThumbnailPublisher } from '../publishers/thumbnail/index.ts';
 import { WebrtcPublisher } from '../publishers/webrtc/index.ts';
@@ -28,7 +27,6 @@ export const PUBLISHERS: readonly OpenListeners[] = [
   openPlayback,
   openOvt,
   openSrt,
-  openRtsp,
 ];
 
 async function* openRelaySource({ config, registry, nodes, streams, log }: ListenerContext): AsyncIterable<Listener> {
@@ -180,26 +178,6 @@ async function* openSrt({ config, registry, admission: { access }, log }: Listen
   if (bind?.port === undefined) return;
   const component = await whereSrtIs(log, () => SrtPublisher.listen({ registry, access, log, ip, bind }));
   if (component !== undefined) yield { component, addresses: { srtPlay: bind.port } };
-}
-
-async function* openRtsp({
-  config,
-  registry,
-  admission: { access },
-  certificates,
-  log,
-}: ListenerContext): AsyncIterable<Listener> {
-  const {
-    bind: {
-      publishers: { rtsp: bind },
-    },
-    ip,
-    modules,
-  } = config;
-  if (bind === undefined) return;
-  const proxyNetworks = blockList(modules.proxyProtocol?.networks);
-  const component = await RtspPublisher.listen({ registry, access, certificates, log, ip, bind, proxyNetworks });
-  yield { component, ...(component.isOpen && { addresses: { rtspPlay: portsOf(bind) } }) };
 }
 
 type TokenKind = 'LL-HLS' | 'HLS' | 'playback';

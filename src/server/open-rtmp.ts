@@ -2,14 +2,9 @@ import { blockList } from '../config/networks.ts';
 import { hasSuccessor } from '../providers/rtmp/hand-over.ts';
 import { RtmpServer } from '../providers/rtmp/server.ts';
 import { RtmpPublisher } from '../publishers/rtmp/index.ts';
-import { portsOf, type PortPair } from './addresses.ts';
+import { portsOf } from './addresses.ts';
 import type { Listener, ListenerContext } from './listeners.ts';
-
-/** Ports with the clients that may come to them. */
-interface RtmpPorts extends PortPair {
-  readonly publishes: boolean;
-  readonly plays: boolean;
-}
+import { portGroups } from './port-groups.ts';
 
 /** Opens the ports of RTMP publishers and players; one port may be for both. */
 export async function* openRtmp({
@@ -31,23 +26,10 @@ export async function* openRtmp({
   const common = { access, log, proxyNetworks, extended, handOver };
   const addresses = toPublish && { rtmp: portsOf(toPublish) };
   for (const host of ip) {
-    for (const { port, tlsPort, publishes, plays } of groups(toPublish, toPlay)) {
+    for (const { port, tlsPort, publishes, plays } of portGroups(toPublish, toPlay)) {
       const tls = tlsPort === undefined ? undefined : { port: tlsPort, certificates };
       const served = { publishes, players: plays ? players : undefined };
       yield { component: await RtmpServer.listen({ ...common, ...served, host, port, tls }), addresses };
     }
   }
-}
-
-/** Ports for both, for publishers alone, and for players alone. */
-function groups(toPublish: PortPair = {}, toPlay: PortPair = {}): RtmpPorts[] {
-  const pick = (publishes: boolean, plays: boolean): RtmpPorts => {
-    const of = (key: 'port' | 'tlsPort'): number | undefined => {
-      const [one, other] = publishes ? [toPublish[key], toPlay[key]] : [toPlay[key], toPublish[key]];
-      return (one === other) === (publishes && plays) ? one : undefined;
-    };
-    return { port: of('port'), tlsPort: of('tlsPort'), publishes, plays };
-  };
-  const all = [pick(true, true), pick(true, false), pick(false, true)];
-  return all.filter(({ port, tlsPort }) => port !== undefined || tlsPort !== undefined);
 }

@@ -340,7 +340,7 @@ export class Server {
     }
     const hasTls =
       ports.list().some(({ secure }) => secure) ||
-      [this.#addresses.rtmp, this.#addresses.rtmpPlay, this.#addresses.rtspPlay].some(
+      [this.#addresses.rtmp, this.#addresses.rtmpPlay, this.#addresses.rtsp, this.#addresses.rtspPlay].some(
         (bind) => bind?.tlsPort !== undefined,
       );
     if (hasTls && this.#certificates.initial === undefined) {

@@ -87,7 +87,7 @@ function pageUrl({ llhls, webrtc }: Addresses, { host, app, stream }: Example): 
 
 /** URLs by module where clients reach a node, at the address that it advertises in a cluster. */
 export function clientAddresses(config: ServerConfig, addresses: Addresses): Record<string, string[]> {
-  const { rtmp, rtmpPlay, mpegts, llhls, hls, webrtc, ovt, srt, srtPlay, rtspPlay, api, whip } = addresses;
+  const { rtmp, rtmpPlay, mpegts, llhls, hls, webrtc, ovt, srt, srtPlay, rtsp, rtspPlay, api, whip } = addresses;
   const advertised = config.cluster?.node.advertiseAddress;
   const host = advertised === undefined ? hostOf(config) : hostInUrl(advertised);
   const urls = (scheme: 'http' | 'ws', ports: PortPair | undefined): string[] =>
@@ -105,6 +105,7 @@ export function clientAddresses(config: ServerConfig, addresses: Addresses): Rec
     ...(ovt !== undefined && { ovt: [`ovt://${host}:${ovt}`] }),
     ...(srt !== undefined && { srt: srt.map(({ first }) => `srt://${host}:${first}`) }),
     ...(srtPlay !== undefined && { srtPlay: srtPlay.map(({ first }) => `srt://${host}:${first}`) }),
+    ...(rtsp !== undefined && { rtsp: rtspOrigins(rtsp, host) }),
     ...(rtspPlay !== undefined && { rtspPlay: rtspOrigins(rtspPlay, host) }),
     ...(api !== undefined && { api: urls('http', api) }),
   };
@@ -126,11 +127,15 @@ function watchRows(addresses: Addresses, names: Example): Row[] {
     if (ice.length > 0) rows.push(['', `media on ${ice.join(', ')}`]);
   }
   if (ovt !== undefined) rows.push(['OVT', `ovt://${names.host}:${ovt}${path}`, 'for edges']);
-  for (const origin of rtspOrigins(rtspPlay, names.host))
-    rows.push([origin.startsWith('rtsps') ? 'RTSPS' : 'RTSP', `${origin}${path}`]);
+  rows.push(...rtspRows(rtspPlay, names));
   for (const origin of rtmpOrigins(rtmpPlay, names.host))
     rows.push([origin.startsWith('rtmps') ? 'RTMPS' : 'RTMP', `${origin}${path}`]);
   return [...rows, ...srtRows(srtPlay, names), ...secureRows([llhls, hls, webrtc], names.host)];
+}
+
+function rtspRows(ports: PortPair, { host, app, stream }: Example): Row[] {
+  const path = `/${encodeURIComponent(app)}/${encodeURIComponent(stream)}`;
+  return rtspOrigins(ports, host).map((origin) => [origin.startsWith('rtsps') ? 'RTSPS' : 'RTSP', `${origin}${path}`]);
 }
 
 /** Origins of RTSP, the plain one first. */
@@ -155,11 +160,12 @@ function secureRows(all: readonly (PortPair | undefined)[], host: string): Row[]
   return origins.length === 0 ? [] : [['TLS', origins.join(', '), 'the same, encrypted']];
 }
 
-function publishRows({ rtmp = {}, srt, mpegts = [], whip }: Addresses, names: Example): Row[] {
+function publishRows({ rtmp = {}, rtsp = {}, srt, mpegts = [], whip }: Addresses, names: Example): Row[] {
   return [
     ...rtmpRows(rtmp, names),
     ...whipRows(whip, names),
     ...srtRows(srt, names),
+    ...rtspRows(rtsp, names),
     ...mpegts.map((ports): Row => [
       'MPEG-TS',
       udpUrl(ports, names.host),

@@ -37,7 +37,7 @@ const HOUSES: readonly House[] = [
       ['ffmpeg.ts', 'core', 'peers'],
       ['containers', 'protocols', 'directory', 'origin-map', 'stats', 'control-server'],
       ['tls', 'packaging', 'media-child', 'access', 'tasks', 'events-from-files'],
-      ['transcode', 'webrtc', 'alerts', 'recording', 'pushing', 'management'],
+      ['transcode', 'webrtc', 'rtsp', 'alerts', 'recording', 'pushing', 'management'],
       ['providers', 'publishers'],
       ['channels', 'playback', 'relay', 'web'],
       ['api'],

@@ -8,6 +8,7 @@ const MAX_OF_RANGE = 8;
 export function configuredPorts({ providers, publishers }: BindConfig): PortsOf {
   const incoming: Readonly<Record<string, readonly number[]>> = {
     rtmp: ports(providers.rtmp),
+    rtsp: ports(providers.rtsp),
     srt: portsOfRanges(providers.srt?.port),
     webrtc: ports(providers.webrtc?.signalling),
   };

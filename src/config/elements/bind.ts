@@ -86,9 +86,9 @@ const DEFAULT_CANDIDATE: IceCandidate = { address: '*', first: 10000, last: 1000
 export const CREDENTIAL_LIFETIME_MS = 43_200_000;
 
 /** Ports of RTP are even, and those of RTCP follow them (RFC 3550 section 11). */
-const rtsp = () =>
+const rtsp = (more: ReturnType<typeof workers> | ReturnType<typeof threads>) =>
   optional(
-    { ...secured(), udpPort: Type.Optional(portList('udp')), ...workers() },
+    { ...secured(), udpPort: Type.Optional(portList('udp')), ...more },
     {
       rule: ({ udpPort = [] }: { udpPort?: readonly PortRange[] }, fail: Fail) => {
         if (udpPort.some(({ first, last }) => first % 2 !== 0 || last % 2 !== 1))
@@ -179,7 +179,7 @@ export const Bind = Type.Object(
     }),
     providers: section({
       rtmp: optional({ ...secured(), ...threads() }),
-      rtsp: optional({ ...tcp(), ...threads() }),
+      rtsp: rtsp(threads()),
       srt: srt(threads()),
       mpegts: optional({ port: Type.Optional(udpPorts()), ...threads() }),
       webrtc: webrtc(),
@@ -193,7 +193,7 @@ export const Bind = Type.Object(
       thumbnail: optional(http()),
       webrtc: webrtc(),
       srt: srt(workers()),
-      rtsp: rtsp(),
+      rtsp: rtsp(workers()),
       rtmp: optional({ ...secured(), ...workers() }),
     }),
   },

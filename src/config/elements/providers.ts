@@ -56,7 +56,7 @@ export const Providers = section({
   }),
   rtspPull: optional({ ...common(), blockDuplicateStreamName: flag(true) }),
   rtmpPull: optional({ ...common(), blockDuplicateStreamName: flag(true) }),
-  rtsp: optional(common()),
+  rtsp: optional({ ...common(), ...silence(), blockDuplicateStreamName: flag(true) }),
   ovt: optional(common()),
   webrtc: optional({
     ...common(),

@@ -47,13 +47,30 @@ const AUDIO_CLOCKS: Readonly<Record<string, number>> = { PCMA: 8000, PCMU: 8000,
 /** Bits in the unit of `b=AS`. */
 const AS_BITS = 1000;
 
+/** One track that a client announces. */
+export interface AnnouncedTrack {
+  /** As the description has it. */
+  readonly control: string | undefined;
+  /** Undefined for a track without a supported format, or that is neither audio nor video. */
+  readonly media: RtspMedia | undefined;
+  /** Names of its codecs. */
+  readonly codecs: string;
+}
+
+export interface RtspAnnouncement {
+  /** Control URL of the whole session, as the description has it. */
+  readonly control: string | undefined;
+  /** All of them, since clients set up each. At least one has media. */
+  readonly tracks: readonly AnnouncedTrack[];
+}
+
 /**
  * Reads a server's description (RFC 4566, and how cameras deviate from it): audio and video in supported payload formats.
  * Metadata, and tracks that the client would have to send, are left out.
  * @throws RtspError when no track is supported, or the description is too long
  */
 export function readDescription(text: string): RtspDescription {
-  const { control, media, ...session } = parse(cleaned(text));
+  const { control, media, ...session } = parseDescription(text);
   const sections = media.slice(0, MAX_MEDIA).map((one) => ({ ...one, direction: one.direction ?? session.direction }));
   const sent = sentByServer(sections);
   const read = sent.map(readMedia);
@@ -64,8 +81,32 @@ export function readDescription(text: string): RtspDescription {
     control: textOf(control),
     range: describedRange([session, ...media]),
     media: taken,
-    ignored: ignored.map((one) => codecsOf(one).join(', ').slice(0, MAX_NAMES)),
+    ignored: ignored.map(namedCodecs),
   };
+}
+
+/**
+ * Reads the description of a client that publishes (RFC 2326 section 10.3): marks of directions do not count, since it sends all.
+ * @throws RtspError when no track is supported, or the description is too long
+ */
+export function readAnnouncement(text: string): RtspAnnouncement {
+  const { control, media } = parseDescription(text);
+  const tracks = media.slice(0, MAX_MEDIA).map((one) => ({
+    control: textOf(one.control),
+    media: readMedia(one),
+    codecs: namedCodecs(one),
+  }));
+  if (tracks.every((track) => track.media === undefined)) throw new RtspError(nothingTaken(media));
+  return { control: textOf(control), tracks };
+}
+
+function parseDescription(text: string): ReturnType<typeof parse> {
+  const description = parse(cleaned(text));
+  return { ...description, media: description.media ?? [] };
+}
+
+function namedCodecs(media: MediaDescription): string {
+  return codecsOf(media).join(', ').slice(0, MAX_NAMES);
 }
 
 function codecsOf({ type, rtp, payloads }: MediaDescription): string[] {

@@ -14,7 +14,7 @@ export interface RtspResponse extends Message {
   readonly reason: string;
 }
 
-/** Request of a server to its client (RFC 2326 section 6). */
+/** A request (RFC 2326 section 6). */
 export interface RtspRequest extends Message {
   readonly method: string;
   readonly uri: string;
@@ -53,6 +53,8 @@ const REASONS: Readonly<Record<number, string>> = {
   403: 'Forbidden',
   404: 'Not Found',
   406: 'Not Acceptable',
+  413: 'Request Entity Too Large',
+  415: 'Unsupported Media Type',
   451: 'Parameter Not Understood',
   453: 'Not Enough Bandwidth',
   454: 'Session Not Found',

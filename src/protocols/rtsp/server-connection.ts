@@ -77,6 +77,11 @@ export class RtspServerConnection {
     if (!this.#ended) this.#socket.write(data);
   }
 
+  /** Has TCP ask whether the client is there after so long without a byte, in milliseconds. */
+  keepAlive(ms: number): void {
+    this.#socket.setKeepAlive(true, ms);
+  }
+
   /** Ends the connection. What was written is still sent, for a second. Idempotent. @param reason passed on */
   end(reason: string, level: 'info' | 'warn' = 'info'): void {
     if (this.#ended) return;
@@ -97,11 +102,12 @@ export class RtspServerConnection {
     try {
       this.#reader.push(bytes, performance.now());
     } catch (error) {
-      this.#fail(error);
+      this.fail(error);
     }
   }
 
-  #fail(error: unknown): void {
+  /** Ends the connection for an error, which is the client's fault or ours. */
+  fail(error: unknown): void {
     if (this.#ended) return;
     if (error instanceof RtspError) {
       const status = error.status ?? BAD_REQUEST;
@@ -130,7 +136,7 @@ export class RtspServerConnection {
       this.#isBusy = true;
       answer.then(
         (settled) => this.#settle(() => this.#answer(request, settled)),
-        (error: unknown) => this.#settle(() => this.#fail(error)),
+        (error: unknown) => this.#settle(() => this.fail(error)),
       );
     }
   }
@@ -141,7 +147,7 @@ export class RtspServerConnection {
       step();
       this.#next();
     } catch (error) {
-      this.#fail(error);
+      this.fail(error);
     }
   }
 

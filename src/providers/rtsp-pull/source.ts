@@ -9,9 +9,7 @@ import { shownUrl } from '../../protocols/outbound/shown.ts';
 import { PullError } from '../pull/error.ts';
 import type { OutboundGuard } from '../../protocols/outbound/guard.ts';
 import type { OpenSource, PullSource, SourceOptions, SourceSink } from '../pull/source.ts';
-import { RtspIngest } from './ingest.ts';
-import { isTakenTrack } from './track-source.ts';
-import { TRANSPORT_STREAM, TsIngest } from './ts-ingest.ts';
+import { isTakenMedia, openRtspIngest } from '../rtsp-intake/open.ts';
 
 /** Connects to RTSP servers that the guard allows. */
 export function rtspSource(guard: OutboundGuard): OpenSource {
@@ -21,7 +19,7 @@ export function rtspSource(guard: OutboundGuard): OpenSource {
       throw new PullError(`not an RTSP URL: ${shownUrl(target)}${why}`);
     }
     const client = await RtspClient.connect(target, {
-      wants: (media) => isTakenTrack(media) || media.format.encoding === TRANSPORT_STREAM,
+      wants: isTakenMedia,
       dial: (host, port) => dial(guard, host, port),
       checkUdp: (address, port) => guard.addresses(address, port, 'udp'),
     });
@@ -33,7 +31,7 @@ class RtspSource implements PullSource {
   readonly #client: RtspClient;
   readonly #options: SourceOptions;
   readonly #faults: FaultLog;
-  #ingest: RtspIngest | TsIngest | undefined;
+  #ingest: ReturnType<typeof openRtspIngest> | undefined;
   #closed = false;
 
   constructor(client: RtspClient, options: SourceOptions) {
@@ -60,8 +58,7 @@ class RtspSource implements PullSource {
     await this.#client.play({
       begin: (media, transport) => {
         this.#ingest?.close();
-        const Ingest = media.some(({ format }) => format.encoding === TRANSPORT_STREAM) ? TsIngest : RtspIngest;
-        this.#ingest = new Ingest({
+        this.#ingest = openRtspIngest({
           media,
           transport,
           clock,
@@ -80,8 +77,7 @@ class RtspSource implements PullSource {
         });
       },
       ignored: (encoding, reason) => {
-        if (reason === undefined)
-          log.warn({ encoding }, 'a track of the pulled stream is not supported and is ignored');
+        if (reason === undefined) log.warn({ encoding }, 'a track over RTSP is not supported and is ignored');
         else log.warn({ encoding, reason }, 'the server refused a track of the pulled stream, which is ignored');
       },
       start: (track, rtpTime) => this.#ingest?.start(track, rtpTime),

@@ -1,5 +1,5 @@
 import { packetAt } from '../../protocols/rtsp/interleaved.ts';
-import type { DatagramLane } from './datagram-ports.ts';
+import type { DatagramLane } from '../../rtsp/datagram-ports.ts';
 import type { MediaSink } from './sink.ts';
 
 /** Bytes that are sent at once: the usual receive buffer of a client has room for three times as much. */
@@ -18,10 +18,14 @@ export class DatagramSink implements MediaSink {
   #since = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  /** Replaces the lane of a track. */
   add(track: number, lane: DatagramLane): void {
-    this.#lanes.get(track)?.close();
     this.#lanes.set(track, lane);
+  }
+
+  /** Ends the lane of a track, if it has one. */
+  remove(track: number): void {
+    this.#lanes.get(track)?.close();
+    this.#lanes.delete(track);
   }
 
   send(track: number, frame: Buffer): boolean {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { RtspServerConnection } from '../../protocols/rtsp/server-connection.ts';
 import type { TransportOffer } from '../../protocols/rtsp/transport-offer.ts';
-import type { DatagramPorts } from './datagram-ports.ts';
+import type { Datagrams } from '../../rtsp/datagram-ports.ts';
 import { DatagramSink } from './datagram-sink.ts';
 import { InterleavedSink } from './interleaved-sink.ts';
 import type { MediaSink } from './sink.ts';
@@ -9,7 +9,7 @@ import type { MediaSink } from './sink.ts';
 export interface TransportContext {
   readonly connection: RtspServerConnection;
   /** Undefined where media is sent over TCP alone. */
-  readonly datagrams: DatagramPorts | undefined;
+  readonly datagrams: Datagrams | undefined;
   /** Address of the client. */
   readonly address: string;
   /** A packet came from a UDP port of the client. */
@@ -79,7 +79,9 @@ export class TrackTransport {
     const { datagrams, address, heard } = this.#context;
     if (this.#tcp !== undefined || datagrams === undefined || pair === undefined) return undefined;
     this.#udp ??= new DatagramSink();
-    const lane = datagrams.add({ address, ports: pair, heard });
+    this.#udp.remove(track);
+    const lane = datagrams.add({ address, ports: pair, received: heard });
+    if (lane === undefined) return undefined;
     this.#udp.add(track, lane);
     return `${profile};unicast;client_port=${pair.join('-')};server_port=${lane.ports.join('-')}`;
   }

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
 import { Kiln } from '../server/kiln.ts';
-import { freePorts } from '../network/ports.ts';
+import { freePair, freePorts } from '../network/ports.ts';
 import { issue } from '../network/x509.ts';
 import { Clips, FRAMERATE, HEIGHT, WIDTH, type AudioName, type VideoName } from './clip.ts';
 import type { Judgement } from './judge.ts';
@@ -63,6 +63,7 @@ export class Matrix {
     const [certPath, keyPath] = ['tls.crt', 'tls.key'].map((name) => join(clips.folder, name)) as [string, string];
     await Promise.all([writeFile(certPath, cert), writeFile(keyPath, key)]);
     const ports = freePorts(udpPorts);
+    const rtpPort = freePair();
     const segments = `<SegmentDuration>${segmentSeconds}</SegmentDuration><SegmentCount>${SEGMENT_COUNT}</SegmentCount>`;
     const kiln = await Kiln.start({
       llhls: segments,
@@ -71,6 +72,8 @@ export class Matrix {
       srt: {},
       whip: true,
       rtmpPlay: true,
+      rtsp: `<UDPPort>${rtpPort}-${rtpPort + 1}</UDPPort>`,
+      rtspIn: true,
       tls: { certPath, keyPath },
       bindProviders: udpPorts === 0 ? '' : `<MPEGTS><Port>${ports.join(',')}</Port></MPEGTS>`,
       providers: `<RTSPPull/>${udpPorts === 0 ? '' : `<MPEGTS><PacketSilenceTimeoutMs>${SILENCE_MS}</PacketSilenceTimeoutMs><StreamMap><Stream><Name>udp_\${Port}</Name><Port>${ports.join(',')}/udp</Port></Stream></StreamMap></MPEGTS>`}`,

@@ -116,6 +116,16 @@ export const PUBLISHERS = {
   },
   'SRT (GStreamer)': async (one: Publish) =>
     gstreamer(one, 'srtsink', `uri=${one.kiln.srtUrl(one.stream)}`, 'wait-for-connection=false', 'sync=true'),
+  'RTSP (ffmpeg)': async (one: Publish) =>
+    ffmpeg(one, ['-f', 'rtsp', '-rtsp_transport', 'tcp', one.kiln.rtspUrl(one.stream)]),
+  'RTSP over UDP (ffmpeg)': async (one: Publish) =>
+    ffmpeg(one, ['-f', 'rtsp', '-rtsp_transport', 'udp', one.kiln.rtspUrl(one.stream)]),
+  'RTSP (GStreamer)': async ({ t, kiln, stream, clip, codecs }: Publish) => {
+    const [video, audio] = parsersOf(codecs) as [string, string];
+    const pipeline = `rtspclientsink name=s protocols=tcp location=${kiln.rtspUrl(stream)} filesrc location=${await clip()} ! matroskademux name=d d. ! ${video} ! queue ! s.sink_0 d. ! ${audio} ! queue ! s.sink_1`;
+    const sender = new Program('gst-launch-1.0', ['-q', ...pipeline.split(' ')]);
+    t.teardown(() => sender.stop());
+  },
   'MPEG-TS over UDP (ffmpeg)': async (one: Publish) =>
     ffmpeg(one, ['-f', 'mpegts', `udp://127.0.0.1:${one.port}?pkt_size=1316`]),
   'MPEG-TS over UDP (GStreamer)': async (one: Publish) =>

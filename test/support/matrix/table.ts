@@ -24,6 +24,9 @@ const EXCUSES: Readonly<Record<PublisherName, Row>> = {
     'H264+AAC': 'WebRTC has no AAC',
     'H265+AAC': 'mediasoup does not route H265, and WebRTC has no AAC',
   },
+  'RTSP (ffmpeg)': {},
+  'RTSP over UDP (ffmpeg)': {},
+  'RTSP (GStreamer)': {},
   'RTSP pull (GStreamer)': {},
   'OVT pull (Kiln)': {},
 };
@@ -50,6 +53,13 @@ const LEFT_TO_SOAK: readonly string[] = [
   'MPEG-TS over UDP (GStreamer), H265+AAC',
   'MPEG-TS over RTP (ffmpeg), H264+OPUS',
   'MPEG-TS over RTP (ffmpeg), H265+AAC',
+  'RTSP (ffmpeg), H264+OPUS',
+  'RTSP (ffmpeg), H265+AAC',
+  'RTSP over UDP (ffmpeg), H264+AAC',
+  'RTSP over UDP (ffmpeg), H265+AAC',
+  'RTSP over UDP (ffmpeg), VP8+OPUS',
+  'RTSP (GStreamer), H264+OPUS',
+  'RTSP (GStreamer), VP8+OPUS',
   'RTSP pull (GStreamer), H264+AAC',
   'OVT pull (Kiln), H264+OPUS',
 ];

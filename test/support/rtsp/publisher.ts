@@ -3,7 +3,9 @@ import { pino } from 'pino';
 import type { AccessOptions } from '../../../src/access/access.ts';
 import type { Packet } from '../../../src/core/packet.ts';
 import { Registry } from '../../../src/core/registry.ts';
+import { RtspProvider } from '../../../src/providers/rtsp/index.ts';
 import { RtspPublisher } from '../../../src/publishers/rtsp/index.ts';
+import { RtspPorts } from '../../../src/rtsp/ports.ts';
 import { CertificateStore } from '../../../src/tls/certificates.ts';
 import { aloneWith } from '../cluster/alone.ts';
 import { tracksOf } from '../media/coded-packets.ts';
@@ -29,16 +31,20 @@ export async function startPublisher(
   const lines: string[] = [];
   const log = pino({ level: 'debug' }, { write: (line: string) => void lines.push(line) });
   const { cluster, access } = await aloneWith(registry, { log, ...admitting });
-  const publisher = await RtspPublisher.listen({
+  const publisher = new RtspPublisher({ access, log });
+  const udpPort = udp === true ? [{ first, last: first + 1 }] : [];
+  const services = [publisher, new RtspProvider(access)].map((service) => ({ service, udpPort }));
+  const ports = await RtspPorts.listen({
     registry,
     access,
     certificates: new CertificateStore({ folder: '.', log }),
     ip: ['127.0.0.1'],
     log,
-    bind: { port, ...(udp && { udpPort: [{ first, last: first + 1 }] }) } as never,
+    groups: [{ port, tlsPort: undefined, services }],
   });
   t.teardown(async () => {
     registry.close('the test is over');
+    await ports.close();
     await publisher.close();
     access.close();
     await cluster.close();

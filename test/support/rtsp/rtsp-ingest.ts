@@ -6,7 +6,7 @@ import { FaultLog } from '../../../src/log/log.ts';
 import { writeRtpHeader } from '../../../src/protocols/rtp/header.ts';
 import type { RtspMedia } from '../../../src/protocols/rtsp/description.ts';
 import { LocalClock } from '../../../src/providers/intake/local-clock.ts';
-import { RtspIngest, type RtspIngestOptions } from '../../../src/providers/rtsp-pull/ingest.ts';
+import { RtspIngest, type RtspIngestOptions } from '../../../src/providers/rtsp-intake/ingest.ts';
 
 /** A described track of a server, by the encoding name of its payload format. */
 export function described(

@@ -46,6 +46,8 @@ export interface KilnOptions {
   readonly srt?: { readonly in?: string; readonly out?: string; readonly provider?: string; readonly port?: string };
   /** RTSP players: further XML of Bind/Publishers/RTSP. */
   readonly rtsp?: string;
+  /** RTSP publishers come in where RTSP players do. */
+  readonly rtspIn?: boolean;
   /** `IP` elements; loopback's of IPv4 unless given. */
   readonly ip?: string;
   /** WebRTC publishers come in where WebRTC players do; further XML of the application's provider for them. */
@@ -113,6 +115,7 @@ export function serverXml(ports: KilnPorts, options: KilnOptions = {}): string {
     providers = '',
     srt,
     rtsp,
+    rtspIn = false,
     ip = `<IP>${options.host?.address ?? '127.0.0.1'}</IP>`,
   } = options;
   const tls =
@@ -122,6 +125,7 @@ export function serverXml(ports: KilnPorts, options: KilnOptions = {}): string {
   const srtBind = (port: number | string | undefined, more = ''): string =>
     srt === undefined ? '' : `<SRT><Port>${port}</Port>${more}</SRT>`;
   const srtPorts = srt?.port === undefined ? ports.srt : `${ports.srt},${srt.port}`;
+  const rtspBind = `<RTSP><Port>${ports.rtspPlay}</Port>${rtsp ?? ''}</RTSP>`;
   const rtmpBind = `<RTMP><Port>${ports.rtmp}</Port>${tlsPort(ports.rtmps)}</RTMP>`;
   const [firstIce, lastIce] = ports.ice;
   const candidates = [firstIce, lastIce]
@@ -135,8 +139,8 @@ export function serverXml(ports: KilnPorts, options: KilnOptions = {}): string {
   <Name>test</Name><Type>origin</Type>${ip}
   <Bind>
     <Managers><API><Port>${ports.api}</Port>${tlsPort(ports.apiTls)}</API></Managers>
-    <Providers>${rtmpBind}${whip === false ? '' : signalling}${srtBind(srtPorts, srt?.in)}${bindProviders}</Providers>
-    <Publishers>${rtsp === undefined ? '' : `<RTSP><Port>${ports.rtspPlay}</Port>${rtsp}</RTSP>`}${srtBind(ports.srtPlay, srt?.out)}${ports.ovt === undefined ? '' : `<OVT><Port>${ports.ovt}</Port></OVT>`}${rtmpPlay ? rtmpBind : ''}
+    <Providers>${rtmpBind}${whip === false ? '' : signalling}${srtBind(srtPorts, srt?.in)}${rtspIn ? rtspBind : ''}${bindProviders}</Providers>
+    <Publishers>${rtsp === undefined ? '' : rtspBind}${srtBind(ports.srtPlay, srt?.out)}${ports.ovt === undefined ? '' : `<OVT><Port>${ports.ovt}</Port></OVT>`}${rtmpPlay ? rtmpBind : ''}
       <LLHLS><Port>${ports.http}</Port>${tlsPort(ports.https)}</LLHLS>
       ${hls === undefined ? '' : `<HLS><Port>${ports.http}</Port></HLS>`}<Thumbnail><Port>${ports.http}</Port></Thumbnail>
       ${signalling}
@@ -153,7 +157,7 @@ export function serverXml(ports: KilnPorts, options: KilnOptions = {}): string {
       <Applications>
         <Application>
           <Name>app</Name><Type>live</Type>
-          <Providers><RTMP>${rtmp}</RTMP>${ovt ? '<OVT/>' : ''}${srt === undefined ? '' : `<SRT>${srt.provider ?? ''}</SRT>`}${whip === false ? '' : `<WebRTC><Timeout>10000</Timeout>${whip === true ? '' : whip}</WebRTC>`}${providers}</Providers>
+          <Providers><RTMP>${rtmp}</RTMP>${rtspIn ? '<RTSP/>' : ''}${ovt ? '<OVT/>' : ''}${srt === undefined ? '' : `<SRT>${srt.provider ?? ''}</SRT>`}${whip === false ? '' : `<WebRTC><Timeout>10000</Timeout>${whip === true ? '' : whip}</WebRTC>`}${providers}</Providers>
           <Publishers><LLHLS>${llhls}</LLHLS><WebRTC>${webrtc}</WebRTC>${hls === undefined ? '' : `<HLS>${hls}</HLS>`}${ovt ? '<OVT/>' : ''}${srt === undefined ? '' : '<SRT/>'}${rtsp === undefined ? '' : '<RTSP/>'}${rtmpPlay ? '<RTMP/>' : ''}${publishers}</Publishers>${application}
         </Application>${applications}
       </Applications>

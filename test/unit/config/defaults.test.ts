@@ -204,7 +204,7 @@ test('defaults of providers', async (t) => {
     srt: { ...common, ...silence, blockDuplicateStreamName: true, audioMap: [] },
     mpegts: { ...common, packetSilenceTimeoutMs: 1500, streams: [], audioMap: [], packetReordering: false },
     rtspPull: { ...common, blockDuplicateStreamName: true },
-    rtsp: common,
+    rtsp: { ...common, ...silence, blockDuplicateStreamName: true },
     ovt: common,
     webrtc: {
       ...common,

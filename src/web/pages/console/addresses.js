@@ -64,11 +64,12 @@ const inPath = (...parts) => parts.map(encodeURIComponent).join('/');
  * @param {StreamName} stream
  * @returns {Address[]}
  */
-function publishRows({ rtmp = [], whip = [], srt = [] }, { vhost, app, stream }) {
+function publishRows({ rtmp = [], whip = [], srt = [], rtsp = [] }, { vhost, app, stream }) {
   return [
     ...rtmp.map((base) => /** @type {const} */ (['RTMP', `${base}/${inPath(app, stream)}`])),
     ...whip.map((base) => /** @type {const} */ (['WHIP', `${base}/${inPath(app, stream)}?direction=whip`])),
     ...srt.map((base) => /** @type {const} */ (['SRT', `${base}?streamid=${inPath(vhost, app, stream)}`])),
+    ...rtsp.map((base) => /** @type {const} */ (['RTSP', `${base}/${inPath(app, stream)}`])),
   ];
 }
 

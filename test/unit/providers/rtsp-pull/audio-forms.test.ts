@@ -63,10 +63,10 @@ test('AAC whose parameters are under another number, or not there, has no header
 
 test('audio that is not taken has a line in the log, and keeps nothing waiting', async (t) => {
   for (const [lines, logged] of [
-    [['a=rtpmap:98 L16/44100/2'], '"encoding":"L16","msg":"a track of the pulled stream is not supported'],
+    [['a=rtpmap:98 L16/44100/2'], '"encoding":"L16","msg":"a track over RTSP is not supported'],
     [
       ['a=rtpmap:98 mpeg4-generic/8000', 'a=fmtp:98 mode=CELP-cbr'],
-      '"encoding":"MPEG4-GENERIC","reason":"an MPEG-4 mode that is not AAC","msg":"a track of the pulled stream is not supported',
+      '"encoding":"MPEG4-GENERIC","reason":"an MPEG-4 mode that is not AAC","msg":"a track over RTSP is not supported',
     ],
     [
       ['a=rtpmap:98 mpeg4-generic/48000', 'a=fmtp:98 mode=AAC-hbr;maxdisplacement=5'],

@@ -4,7 +4,7 @@ import { FaultLog } from '../../../../src/log/log.ts';
 import { RtpClock, type RtpTrackClock } from '../../../../src/protocols/rtp/receive/clock.ts';
 import { parseRtp } from '../../../../src/protocols/rtp/receive/packet.ts';
 import { readDescription } from '../../../../src/protocols/rtsp/description.ts';
-import { RtspTrack } from '../../../../src/providers/rtsp-pull/track.ts';
+import { RtspTrack } from '../../../../src/providers/rtsp-intake/track.ts';
 import { rtp } from '../../../support/media/camera-media.ts';
 
 /** Counts the tracks that it is asked for. */

@@ -1,25 +1,22 @@
-import type { Socket } from 'node:net';
 import { KilnError } from '../../errors.ts';
-import { hostInUrl } from '../../lib/address.ts';
-import { Watchdog } from '../../lib/watchdog.ts';
 import type { Logger } from '../../log/log.ts';
 import { header, type RtspRequest } from '../../protocols/rtsp/message.ts';
 import { readRequestUrl, type RequestUrl } from '../../protocols/rtsp/request-url.ts';
-import { RtspServerConnection, type RtspAnswer } from '../../protocols/rtsp/server-connection.ts';
+import type { RtspAnswer } from '../../protocols/rtsp/server-connection.ts';
 import { readTransportOffers } from '../../protocols/rtsp/transport-offer.ts';
-import type { Peer } from '../../protocols/tcp.ts';
-import { rejection, RtspAdmission, type AdmissionOptions } from './admission.ts';
+import type { SessionGrant } from '../../access/access.ts';
+import { rejection } from '../../rtsp/admission.ts';
+import type { RtspHandler, RtspLink, RtspPart } from '../../rtsp/part.ts';
+import type { RtspAccess } from '../../rtsp/request.ts';
+import { ASKS_NOTHING_MS } from '../../rtsp/session.ts';
 import { describeStream } from './description.ts';
 import type { RtspFeed } from './feed.ts';
-import { TrackTransport, type TransportContext } from './track-transport.ts';
+import { TrackTransport } from './track-transport.ts';
 import { RtspViewer, type Playable } from './viewer.ts';
 
-export interface SessionContext
-  extends Pick<AdmissionOptions<Playable>, 'usersOf' | 'admit' | 'rejected'>, Pick<TransportContext, 'datagrams'> {
-  readonly log: Logger;
+export interface PlayerContext {
+  readonly admit: (asked: RtspAccess) => Promise<SessionGrant<Playable>>;
   readonly feed: (playable: Playable) => RtspFeed;
-  readonly onPlaying: () => void;
-  readonly onClose: () => void;
 }
 
 /** Stream of a connection. */
@@ -29,11 +26,6 @@ interface Current {
   readonly transport: TrackTransport;
 }
 
-type Handler = (request: RtspRequest) => RtspAnswer | Promise<RtspAnswer>;
-
-const METHODS = 'OPTIONS, DESCRIBE, SETUP, PLAY, PAUSE, TEARDOWN, GET_PARAMETER, SET_PARAMETER';
-/** A client that has set up nothing, and asks for nothing for so long, is disconnected. */
-const ASKS_NOTHING_MS = 10_000;
 /** Session timeout (RFC 2326 section 12.37). */
 const TIMEOUT_SECONDS = 60;
 /** A player that receives nothing for this long is disconnected. */
@@ -42,80 +34,65 @@ const OK = 200;
 const NOT_FOUND: RtspAnswer = { status: 404 };
 const NOT_NOW: RtspAnswer = { status: 455 };
 
-/**
- * One client of RTSP (RFC 2326), from its first byte to its last. A connection has one session at a time, which ends with it.
- * Closing is idempotent, and logs its reason once.
- */
-export class RtspSession {
-  readonly #connection: RtspServerConnection;
-  readonly #peer: Peer;
-  readonly #context: SessionContext;
-  readonly #admission: RtspAdmission<Playable>;
-  readonly #gone = new AbortController();
+/** A client that plays: it describes a stream, sets up tracks, and plays them. */
+export class RtspPlayer implements RtspPart {
+  readonly #link: RtspLink;
+  readonly #context: PlayerContext;
   #log: Logger;
   #current: Current | undefined;
-  #silence: Watchdog;
 
-  constructor(socket: Socket, peer: Peer, context: SessionContext) {
-    this.#peer = peer;
+  constructor(link: RtspLink, context: PlayerContext) {
+    this.#link = link;
     this.#context = context;
-    this.#log = context.log.child({ remote: `${hostInUrl(peer.remoteAddress)}:${peer.remotePort}` });
-    this.#silence = this.#watch(ASKS_NOTHING_MS);
-    const { usersOf, admit, rejected } = context;
-    this.#admission = new RtspAdmission({
-      peer,
-      usersOf,
-      admit,
-      rejected,
-      signal: this.#gone.signal,
-      onGuessing: () => this.close('it guesses passwords', 'warn'),
-    });
-    this.#connection = new RtspServerConnection(socket, {
-      request: (request) => this.#request(request),
-      // reports of what it receives
-      media: () => this.#silence.heard(),
-      fault: (err) => this.#log.error({ err }, 'the RTSP session failed'),
-      end: (reason, level) => this.#end(reason, level),
-    });
+    this.#log = link.log;
   }
 
-  /** @param level how the reason is logged */
-  close(reason: string, level: 'info' | 'warn' = 'info'): void {
-    this.#connection.end(reason, level);
-  }
-
-  /** Closes a player that has stalled. */
-  check(): void {
-    const stalled = this.#current?.viewer.playback?.stalledMs ?? 0;
-    if (stalled > MAX_STALLED_MS) this.close('the player does not receive the stream', 'warn');
-  }
-
-  readonly #methods: Readonly<Record<string, Handler>> = {
-    OPTIONS: () => this.#ok({ Public: METHODS }),
+  readonly methods: Readonly<Record<string, RtspHandler>> = {
     DESCRIBE: (request) => this.#describe(request),
     SETUP: (request) => this.#setUp(request),
     PLAY: (request) => this.#play(request),
     PAUSE: () => this.#pause(),
     TEARDOWN: (request) => this.#tearDown(request),
-    GET_PARAMETER: () => this.#ok(),
-    SET_PARAMETER: ({ body }) => (body.length === 0 ? this.#ok() : { status: 451 }),
   };
 
-  #request(request: RtspRequest): RtspAnswer | Promise<RtspAnswer> {
-    this.#silence.heard();
-    const { method, headers } = request;
-    if (header(headers, 'cseq') === undefined) return { status: 400 };
-    const unsupported = headers.get('require') ?? headers.get('proxy-require');
-    if (unsupported !== undefined) return { status: 551, fields: { Unsupported: unsupported } };
-    const handler = Object.hasOwn(this.#methods, method) ? this.#methods[method] : undefined;
-    if (handler === undefined) return { status: 501, fields: { Public: METHODS } };
-    const session = header(headers, 'session')?.split(';')[0]?.trim();
-    if (session !== undefined && session !== this.#current?.transport.session) return { status: 454 };
-    return handler(request);
+  get session(): string | undefined {
+    return this.#current?.transport.session;
+  }
+
+  get log(): Logger {
+    return this.#log;
+  }
+
+  /** Whether it plays over TCP: it is there as long as it receives. */
+  get mayBeSilent(): boolean {
+    const { transport, viewer } = this.#current ?? {};
+    return transport?.kind === 'tcp' && viewer?.playback !== undefined;
+  }
+
+  get end(): RtspPart['end'] {
+    const { viewer } = this.#current ?? {};
+    const dropped = viewer?.playback?.dropped ?? 0;
+    return { level: viewer === undefined ? 'debug' : 'info', fields: dropped > 0 ? { dropped } : {} };
+  }
+
+  /** Its packets are reports of what it receives. */
+  media(): void {}
+
+  /** Closes a player that has stalled. */
+  check(): void {
+    const stalled = this.#current?.viewer.playback?.stalledMs ?? 0;
+    if (stalled > MAX_STALLED_MS) this.#link.close('the player does not receive the stream', 'warn');
+  }
+
+  close(reason: string): void {
+    const current = this.#current;
+    this.#current = undefined;
+    current?.viewer.close(reason);
+    current?.transport.close();
   }
 
   #ok(fields: RtspAnswer['fields'] = {}): RtspAnswer {
-    return { status: OK, fields: { Session: this.#current?.transport.session, ...fields } };
+    return { status: OK, fields: { Session: this.session, ...fields } };
   }
 
   async #describe(request: RtspRequest): Promise<RtspAnswer> {
@@ -129,7 +106,7 @@ export class RtspSession {
     const body = describeStream({
       name: output.name,
       id: output.createdTime.getTime(),
-      address: this.#peer.localAddress,
+      address: this.#link.peer.localAddress,
       base: url.base,
       tracks: feed.tracks,
     });
@@ -152,7 +129,7 @@ export class RtspSession {
     const isFirst = transport.session === undefined;
     const agreed = transport.setUp(index, readTransportOffers(header(request.headers, 'transport') ?? ''));
     if (agreed === undefined) return { status: 461 };
-    if (isFirst) this.#rewatch(TIMEOUT_SECONDS * 1000);
+    if (isFirst) this.#link.watch(TIMEOUT_SECONDS * 1000);
     const ssrc = track.ssrc.toString(16).toUpperCase().padStart(8, '0');
     return this.#ok({
       Session: `${transport.session};timeout=${TIMEOUT_SECONDS}`,
@@ -173,14 +150,14 @@ export class RtspSession {
     if (viewer.playback !== undefined) return this.#ok({ Range });
     try {
       const starts = await viewer.play(sink, tracks);
-      if (this.#connection.ended) return NOT_NOW;
-      this.#context.onPlaying();
+      if (this.#link.connection.ended) return NOT_NOW;
+      this.#link.serves();
       this.#log.info({ session: viewer.id, transport: transport.kind }, 'the RTSP viewer plays');
       const info = starts.length === 0 ? undefined : RtspViewer.info(url.base, starts);
       return { ...this.#ok({ Range, 'RTP-Info': info }), sent: () => viewer.playback?.flow() };
     } catch (error) {
       if (!(error instanceof KilnError)) throw error;
-      this.#leave(error.message);
+      this.close(error.message);
       return rejection(error);
     }
   }
@@ -199,8 +176,8 @@ export class RtspSession {
       transport.tracks.delete(track);
       return this.#ok();
     }
-    this.#leave('the client ended the session');
-    this.#rewatch(ASKS_NOTHING_MS);
+    this.close('the client ended the session');
+    this.#link.watch(ASKS_NOTHING_MS);
     return { status: OK };
   }
 
@@ -210,64 +187,33 @@ export class RtspSession {
     if (known !== undefined) {
       if (known.url.base === url.base && !known.viewer.feed.closed) return known;
       if (known.transport.sink !== undefined) return NOT_NOW;
-      this.#leave('the client asks for another stream');
+      this.close('the client asks for another stream');
     }
-    const admitted = await this.#admission.admit(request, url);
+    const { admission, connection, datagrams, peer, log } = this.#link;
+    const admitted = await admission.admit(request, url, 'outgoing', this.#context.admit);
     if ('answer' in admitted) return admitted.answer;
     const { grant } = admitted;
     const { output, tracks } = grant.found;
-    if (this.#connection.ended || output.closed || tracks.length === 0) {
+    if (connection.ended || output.closed || tracks.length === 0) {
       grant.end('the stream cannot be described');
       return NOT_FOUND;
     }
     const { host, app, stream, playlist, query } = url;
-    this.#log = this.#log.child({ host, app, stream });
+    this.#log = log.child({ host, app, stream });
     const viewer = new RtspViewer({
       grant,
       feed: this.#context.feed(grant.found),
       byPlaylist: playlist !== undefined,
       fromLast: query.get('gop') !== '0',
-      onEnd: (reason) => this.close(reason),
+      onEnd: (reason) => this.#link.close(reason),
     });
     const transport = new TrackTransport({
-      connection: this.#connection,
-      datagrams: this.#context.datagrams,
-      address: this.#peer.remoteAddress,
-      heard: () => this.#silence.heard(),
+      connection,
+      datagrams,
+      address: peer.remoteAddress,
+      heard: () => this.#link.heard(),
     });
     this.#current = { url, viewer, transport };
     return this.#current;
-  }
-
-  #leave(reason: string): void {
-    const current = this.#current;
-    this.#current = undefined;
-    current?.viewer.close(reason);
-    current?.transport.close();
-  }
-
-  #end(reason: string, severity: 'info' | 'warn'): void {
-    this.#silence.close();
-    this.#gone.abort();
-    const { viewer } = this.#current ?? {};
-    const dropped = viewer?.playback?.dropped ?? 0;
-    const level = severity === 'info' && viewer === undefined ? 'debug' : severity;
-    this.#leave(reason);
-    this.#log[level](dropped > 0 ? { dropped } : {}, `RTSP session closed: ${reason}`);
-    this.#context.onClose();
-  }
-
-  #watch(ms: number): Watchdog {
-    return new Watchdog(ms, () => {
-      const { transport, viewer } = this.#current ?? {};
-      // a player over TCP is there as long as it receives
-      if (transport?.kind === 'tcp' && viewer?.playback !== undefined) this.#silence = this.#watch(ms);
-      else this.close(`neither requests nor reports within ${ms} ms`);
-    }).unref();
-  }
-
-  #rewatch(ms: number): void {
-    this.#silence.close();
-    this.#silence = this.#watch(ms);
   }
 }

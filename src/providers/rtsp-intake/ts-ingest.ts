@@ -6,9 +6,7 @@ import { GapTimer } from '../rtp/gap-timer.ts';
 import { TsSource } from '../mpegts-intake/source.ts';
 import { tsConfig } from '../pull/ts-config.ts';
 import { DATAGRAM_WAIT_MS, type RtspIngestOptions } from './ingest.ts';
-
-/** Encoding name of a transport stream in RTP (RFC 2250 section 2). */
-export const TRANSPORT_STREAM = 'MP2T';
+import { TRANSPORT_STREAM } from './track-source.ts';
 
 const SYNC_BYTE = 0x47;
 

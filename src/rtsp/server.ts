@@ -1,10 +1,8 @@
 import type { BlockList, Socket } from 'node:net';
-import type { PortRange } from '../../config/values.ts';
-import type { Logger } from '../../log/log.ts';
-import { listenTcp, type OnSocket, type Peer, type TcpListener } from '../../protocols/tcp.ts';
-import type { CertificateStore } from '../../tls/certificates.ts';
-import { createTlsFront, type TlsFront } from '../../tls/tls-front.ts';
-import { DatagramPorts } from './datagram-ports.ts';
+import type { Logger } from '../log/log.ts';
+import { listenTcp, type OnSocket, type Peer, type TcpListener } from '../protocols/tcp.ts';
+import type { CertificateStore } from '../tls/certificates.ts';
+import { createTlsFront, type TlsFront } from '../tls/tls-front.ts';
 
 export interface RtspServerOptions {
   readonly host: string;
@@ -12,36 +10,31 @@ export interface RtspServerOptions {
   readonly port: number | undefined;
   /** Port of RTSPS. */
   readonly tlsPort: number | undefined;
-  /** Ports of media over UDP, in pairs. */
-  readonly udpPort: readonly PortRange[];
   readonly certificates: CertificateStore;
   readonly proxyNetworks?: BlockList;
   readonly log: Logger;
   /** Reason to reject another client; undefined while there is room. */
   readonly objection: () => string | undefined;
-  readonly onClient: (socket: Socket, peer: Peer, datagrams: DatagramPorts | undefined) => void;
+  readonly onClient: (socket: Socket, peer: Peer, isSecure: boolean) => void;
   readonly onRefused: (reason: string, peer: Peer, kind?: 'tls') => void;
 }
 
 /** TLS handshakes that may be under way at once. */
 const MAX_HANDSHAKES = 512;
 
-/** Ports of RTSP at one address: in the clear, over TLS, and UDP ports for media. */
+/** Ports of RTSP at one address: in the clear, over TLS, or both. */
 export class RtspServer {
   readonly #options: RtspServerOptions;
   readonly #listeners: TcpListener[] = [];
-  #datagrams: DatagramPorts | undefined;
   #front: TlsFront | undefined;
   readonly #handshaking = new Set<Peer>();
 
   /** @throws the system's error, or ListenError, when a port cannot be opened */
   static async listen(options: RtspServerOptions): Promise<RtspServer> {
     const server = new RtspServer(options);
-    const { port, tlsPort, udpPort, host } = options;
+    const { port, tlsPort } = options;
     try {
-      if (udpPort.length > 0) server.#datagrams = await DatagramPorts.open(host, udpPort);
-      const take: OnSocket = (socket, peer) => options.onClient(socket, peer, server.#datagrams);
-      if (port !== undefined) await server.#listen(port, take);
+      if (port !== undefined) await server.#listen(port, (socket, peer) => options.onClient(socket, peer, false));
       if (tlsPort !== undefined) await server.#listen(tlsPort, server.#secured(), () => server.#tooManyHandshakes);
     } catch (error) {
       await server.close();
@@ -54,11 +47,10 @@ export class RtspServer {
     this.#options = options;
   }
 
-  /** Stops listening, and closes the ports of media. Idempotent. */
+  /** Stops listening. Idempotent. */
   async close(): Promise<void> {
     for (const listener of this.#listeners.splice(0)) await listener.close();
     this.#front?.close();
-    this.#datagrams?.close();
   }
 
   get #tooManyHandshakes(): string | undefined {
@@ -76,14 +68,13 @@ export class RtspServer {
     this.#listeners.push(listener);
   }
 
-  /** Media over TLS is in the connection alone. */
   #secured(): OnSocket {
     const { certificates, onClient, onRefused } = this.#options;
     const front = createTlsFront({
       certificates,
       onSecure: (socket, peer) => {
         this.#handshaking.delete(peer);
-        onClient(socket, peer, undefined);
+        onClient(socket, peer, true);
       },
       onFailure: (reason, peer) => peer && onRefused(reason, peer, 'tls'),
     });

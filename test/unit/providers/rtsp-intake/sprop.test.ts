@@ -4,7 +4,7 @@ import { buildAvcConfig } from '../../../../src/codecs/h264-config.ts';
 import * as h265 from '../../../../src/codecs/h265.ts';
 import type { VideoTrack } from '../../../../src/core/track.ts';
 import type { RtspMedia } from '../../../../src/protocols/rtsp/description.ts';
-import { trackSource } from '../../../../src/providers/rtsp-pull/track-source.ts';
+import { trackSource } from '../../../../src/providers/rtsp-intake/track-source.ts';
 import { annexB, h264Pps, h264Sps } from '../../../support/media/nal-build.ts';
 import { box, vector } from '../../codecs/vectors.ts';
 

@@ -1,6 +1,6 @@
-import { urlWithPort, type PlayRequest } from '../../access/request.ts';
-import type { RequestUrl } from '../../protocols/rtsp/request-url.ts';
-import type { Peer } from '../../protocols/tcp.ts';
+import { urlWithPort, type AccessRequest } from '../access/request.ts';
+import type { RequestUrl } from '../protocols/rtsp/request-url.ts';
+import type { Peer } from '../protocols/tcp.ts';
 
 const MAX_USER_AGENT = 255;
 
@@ -14,17 +14,17 @@ export interface RtspClient {
   readonly policy: string | undefined;
 }
 
-/** Request for admission of a player. */
+/** Request for admission, of a player or a publisher. */
+export type RtspAccess = Omit<AccessRequest, 'direction' | 'protocol'>;
+
 export function requestOf(
   url: RequestUrl,
   { peer, userAgent, user, policy }: RtspClient,
   signal: AbortSignal,
-): PlayRequest {
+): RtspAccess {
   const { host, app, stream, playlist, href } = url;
   const whole = policy === undefined ? href : `${href}${href.includes('?') ? '&' : '?'}${policy}`;
   return {
-    direction: 'outgoing',
-    protocol: 'rtsp',
     hostName: host,
     app,
     stream,

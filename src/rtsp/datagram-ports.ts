@@ -1,11 +1,13 @@
 import { createSocket, type Socket } from 'node:dgram';
 import { isIPv6 } from 'node:net';
-import type { PortRange } from '../../config/values.ts';
-import { canonicalAddress } from '../../lib/address.ts';
-import { ListenError } from '../../core/listen-error.ts';
+import type { PortRange } from '../config/values.ts';
+import { ListenError } from '../core/listen-error.ts';
+import { canonicalAddress } from '../lib/address.ts';
 
 /** Kernel buffer for the key frames of many players at once. */
 const SEND_BYTES = 1024 * 1024;
+/** Kernel buffer for what many publishers send while this process does something else. */
+const RECEIVE_BYTES = 4 * 1024 * 1024;
 /** Unsent bytes of a socket above which packets are dropped, as a network would do. */
 const MAX_QUEUED_BYTES = 4 * 1024 * 1024;
 
@@ -21,8 +23,10 @@ interface Client {
   readonly address: string;
   readonly ports: readonly [number, number];
   /** Called for everything that comes from there. */
-  readonly heard: () => void;
+  readonly received: Received;
 }
+
+type Received = (data: Buffer, isRtcp: boolean) => void;
 
 /** UDP from and to one client's ports, for one track. */
 export interface DatagramLane {
@@ -33,18 +37,28 @@ export interface DatagramLane {
   close(): void;
 }
 
-/** Pairs of UDP ports of one address, each shared by the tracks of many players (RFC 3550 section 11). */
+/** Ports that a kind of clients may use. */
+export interface Datagrams {
+  /** Gives a client the pair of ports with the fewest; undefined where another has its ports already. */
+  add(client: Client): DatagramLane | undefined;
+}
+
+/** Pairs of UDP ports of one address, each shared by the tracks of many clients (RFC 3550 section 11). */
 export class DatagramPorts {
   readonly #pairs: Pair[] = [];
   /** By socket, then by address and port of the client. */
-  readonly #clients = new Map<Socket, Map<string, () => void>>();
+  readonly #clients = new Map<Socket, Map<string, Received>>();
 
-  /** @param host `*` for every IPv4 address @throws ListenError */
+  /** @param host `*` for every IPv4 address @param ranges may overlap @throws ListenError */
   static async open(host: string, ranges: readonly PortRange[]): Promise<DatagramPorts> {
     const ports = new DatagramPorts();
     try {
-      for (const { first, last } of ranges)
-        for (let port = first; port < last; port += 2) await ports.#open(host === '*' ? '0.0.0.0' : host, port);
+      const firsts = new Set(
+        ranges.flatMap(({ first, last }) =>
+          Array.from({ length: Math.ceil((last - first) / 2) }, (_, index) => first + 2 * index),
+        ),
+      );
+      for (const port of firsts) await ports.#open(host === '*' ? '0.0.0.0' : host, port);
     } catch (error) {
       ports.close();
       throw error;
@@ -52,11 +66,25 @@ export class DatagramPorts {
     return ports;
   }
 
-  /** Gives a client the pair of ports with the fewest. */
-  add({ address, ports: [rtpPort, rtcpPort], heard }: Client): DatagramLane {
-    const pair = this.#pairs.reduce((best, one) => (one.lanes < best.lanes ? one : best));
+  /** Ports of some ranges; undefined where there are none. */
+  within(ranges: readonly PortRange[]): Datagrams | undefined {
+    if (ranges.length === 0) return undefined;
+    const isOf = ({ port }: Pair): boolean => ranges.some(({ first, last }) => port >= first && port < last);
+    return { add: (client) => this.#add(this.#pairs.filter(isOf), client) };
+  }
+
+  #add(pairs: readonly Pair[], { address, ports: [rtpPort, rtcpPort], received }: Client): DatagramLane | undefined {
+    const isTaken = (socket: Socket, port: number): boolean =>
+      this.#clients.get(socket)?.has(keyOf(address, port)) === true;
+    const free = pairs.filter(({ rtp, rtcp }) => !isTaken(rtp, rtpPort) && !isTaken(rtcp, rtcpPort));
+    const [first, ...others] = free;
+    if (first === undefined) return undefined;
+    const pair = others.reduce((best, one) => (one.lanes < best.lanes ? one : best), first);
     pair.lanes++;
-    const undo = [this.#listen(pair.rtp, address, rtpPort, heard), this.#listen(pair.rtcp, address, rtcpPort, heard)];
+    const undo = [
+      this.#listen(pair.rtp, address, rtpPort, received),
+      this.#listen(pair.rtcp, address, rtcpPort, received),
+    ];
     let closed = false;
     return {
       ports: [pair.port, pair.port + 1],
@@ -85,28 +113,29 @@ export class DatagramPorts {
     try {
       const rtcp = await bound(host, port + 1);
       this.#pairs.push({ port, rtp, rtcp, lanes: 0 });
-      for (const socket of [rtp, rtcp]) this.#receive(socket);
+      this.#receive(rtp, false);
+      this.#receive(rtcp, true);
     } catch (error) {
       rtp.close();
       throw error;
     }
   }
 
-  #receive(socket: Socket): void {
-    const clients = new Map<string, () => void>();
+  #receive(socket: Socket, isRtcp: boolean): void {
+    const clients = new Map<string, Received>();
     this.#clients.set(socket, clients);
-    socket.on('message', (_, { address, port }) => clients.get(keyOf(canonicalAddress(address), port))?.());
+    socket.on('message', (data, { address, port }) =>
+      clients.get(keyOf(canonicalAddress(address), port))?.(data, isRtcp),
+    );
     // an error of one sent packet means nothing: the connection of the requests shows whether the client is there
     socket.on('error', () => {});
   }
 
-  #listen(socket: Socket, address: string, port: number, heard: () => void): () => void {
+  #listen(socket: Socket, address: string, port: number, received: Received): () => void {
     const clients = this.#clients.get(socket);
     const key = keyOf(address, port);
-    clients?.set(key, heard);
-    return () => {
-      if (clients?.get(key) === heard) clients.delete(key);
-    };
+    clients?.set(key, received);
+    return () => clients?.delete(key);
   }
 }
 
@@ -125,6 +154,7 @@ function bound(address: string, port: number): Promise<Socket> {
       type: ipv6 ? 'udp6' : 'udp4',
       ipv6Only: ipv6,
       sendBufferSize: SEND_BYTES,
+      recvBufferSize: RECEIVE_BYTES,
       // clients are known by their addresses
       lookup: (host, _, done) => done(null, host, ipv6 ? 6 : 4),
     });

@@ -26,6 +26,8 @@ const AUDIO: Readonly<Record<string, AudioCodec>> = {
 };
 /** MPEG audio, whose frames have their layer in the header. */
 const MPEG_AUDIO = 'MPA';
+/** Encoding name of a transport stream in RTP (RFC 2250 section 2). */
+export const TRANSPORT_STREAM = 'MP2T';
 /** Parameters with parameter sets (RFC 6184 section 8.1, RFC 7798 section 7.1). */
 const PARAMETER_SETS = ['sprop-parameter-sets', 'sprop-vps', 'sprop-sps', 'sprop-pps'];
 

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import test from 'ava';
-import { publishPattern } from '../support/media/ffmpeg.ts';
+import { Program, patternArguments, publishPattern } from '../support/media/ffmpeg.ts';
 import { Teardown } from '../support/programs/teardown.ts';
 import { freePair, freePorts } from '../support/network/ports.ts';
 import { CertificateFolder, issue } from '../support/network/x509.ts';
@@ -22,10 +22,11 @@ const tls = new CertificateFolder(undo).write('kiln', issue('localhost'));
 const server = shared(async () => {
   const udp = freePair();
   const kiln = await Kiln.start({
+    rtspIn: true,
     rtsp: `<TLSPort>${secured}</TLSPort><UDPPort>${udp}-${udp + 1}</UDPPort>`,
     tls,
     hls: '',
-    applications: `<Application><Name>closed</Name><Type>live</Type><Providers><RTMP/></Providers><Publishers><RTSP/></Publishers>${USERS}</Application>`,
+    applications: `<Application><Name>closed</Name><Type>live</Type><Providers><RTMP/><RTSP/></Providers><Publishers><RTSP/></Publishers>${USERS}</Application>`,
   });
   undo.teardown(() => kiln.stop());
   for (const url of [kiln.rtmpUrl('talk'), kiln.rtmpUrl('talk').replace('/app/', '/closed/')]) {
@@ -146,3 +147,77 @@ test('a player is a session of the API, counted as rtsp, and can be kicked', asy
   await kiln.api(`${sessions}/watched`, 'DELETE');
   t.is(await playing, 'ended');
 });
+
+/** Publishes until it is stopped. */
+function publish(url: string, transport: string): Program {
+  return new Program('ffmpeg', [...patternArguments(PICTURE), '-f', 'rtsp', '-rtsp_transport', transport, url]);
+}
+
+/** Codecs of a published stream, once it plays. */
+async function played(url: string, user = ''): Promise<string[]> {
+  const { streams, packets } = await until(`${url} plays`, () =>
+    probe(url.replace('//', `//${user}`), 'tcp').catch(() => undefined),
+  );
+  return packets.length > 0 ? streams.map(({ codec_name }) => codec_name).sort() : [];
+}
+
+for (const transport of ['tcp', 'udp'])
+  test(`ffmpeg publishes over ${transport}, and its stream ends with it`, async (t) => {
+    const kiln = await server();
+    const name = `by-${transport}`;
+    const program = publish(kiln.rtspUrl(name), transport);
+    t.teardown(() => program.stop());
+    const { input } = await kiln.liveStream(name);
+    t.is(input.sourceType, 'Rtsp');
+    t.is(input.sourceUrl, kiln.rtspUrl(name));
+    t.is(input.connection, undefined);
+    t.deepEqual(await played(kiln.rtspUrl(name)), ['aac', 'h264']);
+    const { body } = await kiln.api<{ providers: { connections: Record<string, number> } }>(
+      '/v2/stats/current/vhosts/default/apps/app',
+    );
+    t.true((body.response.providers.connections['rtsp'] ?? 0) > 0);
+    program.signal('SIGINT');
+    await until('its stream has ended', async () => (await kiln.stream(name)).status === 404);
+  });
+
+test('ffmpeg publishes over TLS, with the password of a user', async (t) => {
+  const kiln = await server();
+  const plain = kiln.rtspUrl('secret').replace('/app/', '/closed/');
+  const secure = (user: string) =>
+    plain.replace('rtsp://', `rtsps://${user}`).replace(`:${kiln.ports.rtspPlay}/`, `:${secured}/`);
+  const program = publish(secure('anna:s3%3Acret@'), 'tcp');
+  t.teardown(() => program.stop());
+  t.deepEqual(await played(plain, 'anna:s3%3Acret@'), ['aac', 'h264']);
+  const denied = publish(plain.replace('//', '//anna:wrong@'), 'tcp');
+  t.not(await denied.exited(), 0);
+  t.regex(denied.stderr, /401 Unauthorized/);
+});
+
+test('a second publisher of a name is rejected, and the first is ended by the API', async (t) => {
+  const kiln = await server();
+  const first = publish(kiln.rtspUrl('taken'), 'tcp');
+  t.teardown(() => first.stop());
+  await kiln.liveStream('taken');
+  const second = publish(kiln.rtspUrl('taken'), 'tcp');
+  t.teardown(() => second.stop());
+  t.not(await second.exited(), 0);
+  t.regex(second.stderr, /403 Forbidden/);
+  await kiln.api('/v1/vhosts/default/apps/app/streams/taken', 'DELETE');
+  t.not(await first.exited(), 0);
+});
+
+for (const transport of ['tcp', 'udp'])
+  test(`GStreamer publishes over ${transport}`, async (t) => {
+    const kiln = await server();
+    const name = `gst-${transport}`;
+    const pipeline = [
+      `rtspclientsink name=s protocols=${transport} location=${kiln.rtspUrl(name)}`,
+      'videotestsrc is-live=true ! video/x-raw,width=160,height=90,framerate=15/1 ! x264enc tune=zerolatency key-int-max=30 ! h264parse ! queue ! s.sink_0',
+      'audiotestsrc is-live=true ! audio/x-raw,rate=48000,channels=2 ! opusenc ! queue ! s.sink_1',
+    ];
+    const program = new Program('gst-launch-1.0', ['-q', ...pipeline.join(' ').split(' ')]);
+    t.teardown(() => program.stop());
+    const { input } = await kiln.liveStream(name);
+    t.deepEqual(input.tracks.map(({ video, audio }) => (video ?? audio)?.codec).sort(), ['H264', 'OPUS']);
+    t.deepEqual(await played(kiln.rtspUrl(name)), ['aac', 'h264']);
+  });

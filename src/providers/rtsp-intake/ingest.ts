@@ -6,13 +6,12 @@ import { isRtcp, parseRtp } from '../../protocols/rtp/receive/packet.ts';
 import { parseRtcp } from '../../protocols/rtp/receive/rtcp.ts';
 import { writeReceiverReport } from '../../protocols/rtp/rtcp.ts';
 import type { RtspMedia } from '../../protocols/rtsp/description.ts';
+import { RtspError } from '../../protocols/rtsp/error.ts';
 import type { MediaTransport } from '../../protocols/rtsp/url.ts';
 import { Intake } from '../intake/intake.ts';
 import { streamTrackId, trackIdOf } from '../intake/track-id.ts';
 import { TrackWriter, type TrackSink } from '../intake/track-writer.ts';
 import type { LocalClock } from '../intake/local-clock.ts';
-import { PullError } from '../pull/error.ts';
-import type { SourceSink } from '../pull/source.ts';
 import { areAligned } from '../rtp/alignment.ts';
 import { clockDrift } from '../rtp/clock-drift.ts';
 import { FirstFrames } from '../rtp/first-frames.ts';
@@ -22,10 +21,18 @@ import { AlignmentHold } from './alignment-hold.ts';
 import { connectionClock } from './lane-clock.ts';
 import { RtspTrack } from './track.ts';
 
+/** Receiver of a stream. */
+export interface RtspIngestSink extends TrackSink {
+  /** Counts packets that were lost on their way. */
+  lost(packets: number): void;
+  /** Reports a problem with the source to the operator: code and text of an alert. */
+  trouble(code: string, description: string): void;
+}
+
 export interface RtspIngestOptions {
   readonly media: readonly RtspMedia[];
   readonly transport: MediaTransport;
-  readonly sink: TrackSink & Pick<SourceSink, 'lost' | 'trouble'>;
+  readonly sink: RtspIngestSink;
   /** Clock that continues across connections. */
   readonly clock: LocalClock;
   /** Whether tracks are aligned by arrival, without sender reports. */
@@ -59,7 +66,7 @@ export class RtspIngest {
   readonly #gaps: GapTimer;
   #closed = false;
 
-  /** @throws PullError when no track is supported */
+  /** @throws RtspError when no track is supported */
   constructor(options: RtspIngestOptions) {
     this.#options = options;
     const { sink, silenceMs, clock: local } = options;
@@ -72,7 +79,7 @@ export class RtspIngest {
     this.#gaps = new GapTimer(tracks);
     if (counts.video + counts.audio === 0) {
       clearInterval(this.#reports);
-      throw new PullError('none of its tracks is supported');
+      throw new RtspError('none of its tracks is supported');
     }
     const writer = new TrackWriter({
       sink,
@@ -118,7 +125,7 @@ export class RtspIngest {
     this.#gaps.heard(taken, now);
   }
 
-  /** Sets the RTP time of a track at the common start, from the server's RTP-Info. */
+  /** Sets the RTP time of a track at the common start, from the RTP-Info of a server. */
   start(track: number, rtpTime: number): void {
     this.#tracks[track]?.start(rtpTime);
   }
@@ -167,7 +174,7 @@ export class RtspIngest {
       return track;
     } catch (error) {
       if (!(error instanceof RtpError)) throw error;
-      log.warn({ encoding, reason: error.message }, 'a track of the pulled stream is not supported and is ignored');
+      log.warn({ encoding, reason: error.message }, 'a track over RTSP is not supported and is ignored');
       return undefined;
     }
   }

@@ -3,7 +3,7 @@ import test from 'ava';
 import { pino } from 'pino';
 import { FaultLog } from '../../../../src/log/log.ts';
 import { LocalClock } from '../../../../src/providers/intake/local-clock.ts';
-import { RtspIngest } from '../../../../src/providers/rtsp-pull/ingest.ts';
+import { RtspIngest } from '../../../../src/providers/rtsp-intake/ingest.ts';
 import { writeRtpHeader } from '../../../../src/protocols/rtp/header.ts';
 
 test('senders receive a report on their media every five seconds', (t) => {
