@@ -58,7 +58,7 @@ function since(begin: readonly Arrival[], all: readonly Arrival[]): readonly Arr
 async function receive() {
   const kiln = await Kiln.start({
     ovt: true,
-    llhls: '<SegmentDuration>1</SegmentDuration><SegmentCount>20</SegmentCount>',
+    llhls: '<SegmentDuration>1</SegmentDuration><SegmentCount>60</SegmentCount>',
     srt: { in: `<Options><Option><Key>SRTO_RCVLATENCY</Key><Value>${LATENCY_MS}</Value></Option></Options>` },
   });
   undo.teardown(() => kiln.stop());
@@ -118,7 +118,7 @@ test.serial('SRT loses no frame by 5 % loss and 100 ms of jitter, and delays non
 long('WHIP makes up for 5 % loss and 100 ms of jitter, for players of LL-HLS and viewers over WHEP', async (t) => {
   // sound and picture begin where the reports put them, and are not moved there bit by bit
   const whip = '<RtcpBasedTimestamp>true</RtcpBasedTimestamp>';
-  const kiln = await Kiln.start({ whip, llhls: '<SegmentDuration>1</SegmentDuration><SegmentCount>20</SegmentCount>' });
+  const kiln = await Kiln.start({ whip, llhls: '<SegmentDuration>1</SegmentDuration><SegmentCount>60</SegmentCount>' });
   t.teardown(() => kiln.stop());
   const [video, sound] = await Promise.all([
     h264({ source: PICTURE, width: WIDTH, height: HEIGHT, fps: FRAMERATE, gop: FRAMERATE, seconds: PERIOD }),

@@ -371,7 +371,7 @@ test('a publisher that vanished gives way to the next one, long before the timeo
 });
 
 test('a publisher that is connected and sends nothing loses its stream after the timeout', async (t) => {
-  const { application, publish, pool } = await start(t, { ingest: { timeout: 6000 } });
+  const { application, publish, pool } = await start(t, { ingest: { timeout: 12_000 } });
   const { peer } = await publish([
     { ...picture, frames: picture.frames.slice(0, 1).map((frame) => ({ ...frame, duration: 90_000 * 3600 })) },
   ]);

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { Readable } from 'node:stream';
+import { PATIENCE_MS } from '../time/until.ts';
 import { PERIOD } from './clip.ts';
 
 /** Mean of the luma, of 255; only a flash is that bright. */
@@ -68,7 +69,7 @@ export async function judge({ from, seconds, sound = 0 }: Source): Promise<Judge
   child.stdin.on('error', () => {});
   if (from instanceof Readable) from.pipe(child.stdin);
   else child.stdin.end(typeof from === 'string' ? undefined : from);
-  const timer = setTimeout(() => child.kill('SIGKILL'), LIMIT_MS);
+  const timer = setTimeout(() => child.kill('SIGKILL'), PATIENCE_MS);
   let [stdout, stderr] = ['', ''];
   child.stdout.on('data', (data: Buffer) => (stdout += data.toString()));
   child.stderr.on('data', (data: Buffer) => (stderr += data.toString()));
@@ -81,7 +82,6 @@ export async function judge({ from, seconds, sound = 0 }: Source): Promise<Judge
   return judgement(stderr, stdout);
 }
 
-const LIMIT_MS = 120_000;
 const SHOWN = /\bpts_time:(\S+) .*\bs:(\d+x\d+) .*\biskey:(\d) .*\bmean:\[(\d+)/;
 const LEVEL = /pts_time:(\S+)\s+lavfi\.astats\.Overall\.RMS_level=(\S+)/g;
 
