@@ -6,6 +6,7 @@ import { outboundGuard } from './outbound.ts';
 import { OriginMaps } from '../origin-map/origin-maps.ts';
 import type { StreamNames } from '../directory/stream-names.ts';
 import { Demand } from '../providers/pull/demand.ts';
+import { httpSource } from '../providers/http-pull/source.ts';
 import { PullKind } from '../providers/pull/kind.ts';
 import { ovtSource } from '../providers/pull/ovt-source.ts';
 import { PulledStreams } from '../providers/pull/pulled-streams.ts';
@@ -33,8 +34,18 @@ export function openPulling({ config, registry, nodes, work, names, log }: Pulli
   const guard = outboundGuard(config, cluster, 'pull');
   const rtsp = rtspSource(guard);
   const rtmp = rtmpSource(guard);
+  const http = httpSource(guard);
   const calls = new SrtCalls(guard, log);
-  const open = bySchemes({ ovt: ovtSource(guard), rtsp, rtspc: rtsp, rtmp, rtmps: rtmp, srt: srtSource(calls) });
+  const open = bySchemes({
+    ovt: ovtSource(guard),
+    rtsp,
+    rtspc: rtsp,
+    rtmp,
+    rtmps: rtmp,
+    srt: srtSource(calls),
+    http,
+    https: http,
+  });
   const kind = new PullKind({ names, changes, open, log });
   tasks.add(kind);
   const pulls = new PulledStreams({ directory, definitions: tasks.definitions, tasks: clusterTasks, log });

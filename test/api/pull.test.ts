@@ -47,10 +47,10 @@ const CASES: readonly (readonly [what: string, body: unknown, status: number, te
   ['a name that is live', { name: 'live', urls: [RTSP] }, 409, 'Stream already exists'],
   [
     'a scheme that nothing pulls',
-    { name: 's', urls: ['http://a/b'] },
+    { name: 's', urls: ['ftp://a/b'] },
     502,
     'Could not pull the stream : http://localhost:80/v1/vhosts/default/apps/app/streams: ' +
-      'streams are pulled over ovt, rtsp, rtspc, rtmp, rtmps, srt, not over "http"',
+      'streams are pulled over ovt, rtsp, rtspc, rtmp, rtmps, srt, http, https, not over "ftp"',
   ],
 ];
 

@@ -113,8 +113,8 @@ test.serial(
     await assertFail(t, [
       ['ovt://origin.invalid/app/s', 'the name origin.invalid cannot be resolved: '],
       [
-        'http://admin:secret@127.0.0.1/s',
-        'streams are pulled over ovt, rtsp, rtspc, rtmp, rtmps, srt, not over "http"',
+        'ftp://admin:secret@127.0.0.1/s',
+        'streams are pulled over ovt, rtsp, rtspc, rtmp, rtmps, srt, http, https, not over "ftp"',
       ],
       [
         [`ovt://127.0.0.1:${closed()}/app/one?secret=1`, origin.ovtUrl('two')],

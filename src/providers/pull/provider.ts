@@ -32,7 +32,7 @@ export function enabledProvider(config: ApplicationConfig, urls: readonly string
 
 /** @param urls all of one scheme */
 export function pullProvider(
-  { providers: { ovt, rtspPull, rtmpPull, srt } }: ApplicationConfig,
+  { providers: { ovt, rtspPull, rtmpPull, srt, mpegts } }: ApplicationConfig,
   urls: readonly string[],
 ): PullProvider {
   switch (schemeOf(urls[0] ?? '')) {
@@ -43,6 +43,9 @@ export function pullProvider(
       const replaces = rtmpPull?.blockDuplicateStreamName === false;
       return { source: { type: 'RtmpPull', kind: 'rtmppull' }, name: 'RTMPPull', replaces, ...common(rtmpPull) };
     }
+    case 'http':
+    case 'https':
+      return { source: { type: 'MPEGTS', kind: 'mpegts' }, name: 'MPEGTS', replaces: false, ...common(mpegts) };
     case 'srt': {
       const replaces = srt?.blockDuplicateStreamName === false;
       return { source: { type: 'SRT', kind: 'srt' }, name: 'SRT', replaces, ...common(srt) };

@@ -8,6 +8,7 @@ for (const [scheme, element, type] of [
   ['rtsp', 'RTSPPull', 'RtspPull'],
   ['rtmps', 'RTMPPull', 'RtmpPull'],
   ['srt', 'SRT', 'SRT'],
+  ['https', 'MPEGTS', 'MPEGTS'],
 ] as const) {
   test(`the provider that pulls ${scheme} follows its configuration`, async (t) => {
     const of = async (providers: string) => {

@@ -9,14 +9,26 @@ test('a URL is pulled by its scheme, and other schemes are rejected before any w
     asked.push(url);
     return source;
   };
-  const open = bySchemes({ ovt: pulls, rtsp: pulls, rtspc: pulls, rtmp: pulls, rtmps: pulls, srt: pulls });
+  const open = bySchemes({
+    ovt: pulls,
+    rtsp: pulls,
+    rtspc: pulls,
+    rtmp: pulls,
+    rtmps: pulls,
+    srt: pulls,
+    http: pulls,
+    https: pulls,
+  });
   const options = {} as SourceOptions;
   t.is(await open('ovt://a/b/c', options), source);
   t.is(await open('OVT://a/b/c', options), source);
-  for (const url of ['http://a/b?key=secret', 'file:///etc/passwd', 'constructor://x', '//a/b', '', 'ovt']) {
+  for (const url of ['ftp://a/b?key=secret', 'file:///etc/passwd', 'constructor://x', '//a/b', '', 'ovt']) {
     const error = await t.throwsAsync(
       open(url, options),
-      { name: 'PullError', message: /^streams are pulled over ovt, rtsp, rtspc, rtmp, rtmps, srt, not over / },
+      {
+        name: 'PullError',
+        message: /^streams are pulled over ovt, rtsp, rtspc, rtmp, rtmps, srt, http, https, not over /,
+      },
       url,
     );
     t.notRegex(error.message, /secret/);

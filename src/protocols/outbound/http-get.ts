@@ -1,0 +1,91 @@
+import { request, type IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+import { hostFromUrl } from '../../lib/address.ts';
+import { percentDecoded } from '../../lib/percent.ts';
+import { Watchdog } from '../../lib/watchdog.ts';
+import { dial } from './dial.ts';
+import { dialTls } from './dial-tls.ts';
+import type { OutboundGuard } from './guard.ts';
+import { shownUrl } from './shown.ts';
+
+export interface HttpAnswer {
+  /** Paused: the caller takes the body, or destroys it. */
+  readonly response: IncomingMessage;
+  readonly socket: Socket;
+}
+
+/** Time for the head of an answer, once connected. */
+const ANSWER_MS = 10_000;
+const MAX_REDIRECTS = 5;
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+const MAX_LENGTH = 8192;
+const CLOSED = 'it closed the connection without an answer';
+
+/**
+ * Reads a URL of `http:` or `https:`.
+ * @returns undefined for any other text, or one that cannot be sent as it is
+ */
+export function parseHttpUrl(href: string, base?: URL): URL | undefined {
+  if (href.length > MAX_LENGTH || /[\s\x00-\x1f\x7f]/.test(href) || !URL.canParse(href, base?.href)) return undefined;
+  const url = new URL(href, base?.href);
+  return (url.protocol === 'http:' || url.protocol === 'https:') && url.port !== '0' ? url : undefined;
+}
+
+/**
+ * Asks a server that the guard allows for a resource, on a connection of its own, and follows redirects (RFC 9110 section
+ * 15.4), each of which the guard has to allow. A user and a password in the URL are sent as Basic credentials, but to no other
+ * origin. A server's certificate is verified.
+ * @throws the guard's error when there is no answer
+ */
+export async function httpGet(guard: OutboundGuard, target: URL, accept: string): Promise<HttpAnswer> {
+  let url = target;
+  for (let redirects = 0; ; redirects++) {
+    const answer = await ask(guard, url, accept);
+    const { statusCode = 0, headers } = answer.response;
+    if (!REDIRECTS.has(statusCode) || headers.location === undefined) return answer;
+    answer.socket.destroy();
+    const next = parseHttpUrl(headers.location, url);
+    if (next === undefined) throw guard.error(`${shownUrl(url.href)} leads to something else than a URL of HTTP`);
+    if (redirects === MAX_REDIRECTS) throw guard.error(`${shownUrl(target.href)} leads to other URLs without end`);
+    // RFC 9110 section 15.4: credentials are for the origin that they were given for
+    if (next.origin === url.origin && next.username === '')
+      [next.username, next.password] = [url.username, url.password];
+    url = next;
+  }
+}
+
+async function ask(guard: OutboundGuard, url: URL, accept: string): Promise<HttpAnswer> {
+  const secure = url.protocol === 'https:';
+  const host = hostFromUrl(url.hostname);
+  const port = url.port === '' ? (secure ? 443 : 80) : Number(url.port);
+  const socket = await (secure ? dialTls : dial)(guard, host, port);
+  const asked = request({
+    createConnection: () => socket,
+    path: url.pathname + url.search,
+    headers: { Host: url.host, Accept: accept, 'User-Agent': 'Kiln', ...authorization(url) },
+  });
+  const late = new Watchdog(ANSWER_MS, () => asked.destroy(new Error('it did not answer in time')));
+  try {
+    const response = await new Promise<IncomingMessage>((resolve, reject) => {
+      asked.once('response', resolve).on('error', reject).end();
+      // an answer that switches protocols ends the request without an error
+      asked.once('close', () => reject(new Error(CLOSED)));
+    });
+    return { response, socket };
+  } catch (error) {
+    socket.destroy();
+    throw guard.error(`${shownUrl(url.href)}: ${reasonOf(error as NodeJS.ErrnoException)}`);
+  } finally {
+    late.close();
+  }
+}
+
+function reasonOf({ code, message }: NodeJS.ErrnoException): string {
+  return code === 'ECONNRESET' ? CLOSED : message;
+}
+
+function authorization({ username, password }: URL): { readonly Authorization?: string } {
+  if (username === '') return {};
+  const credentials = `${percentDecoded(username)}:${percentDecoded(password)}`;
+  return { Authorization: `Basic ${Buffer.from(credentials).toString('base64')}` };
+}

@@ -1,0 +1,87 @@
+import type { Connection } from '../../core/source.ts';
+import { FaultLog } from '../../log/log.ts';
+import { TsSource } from '../mpegts-intake/source.ts';
+import { PullError } from './error.ts';
+import type { PullSource, SourceOptions, SourceSink } from './source.ts';
+import { trackSink } from './track-sink.ts';
+import { tsConfig } from './ts-config.ts';
+
+/** Connection by which a transport stream arrives. */
+export interface TsLine {
+  readonly connection: Connection;
+  /** Starts to read: until then, what arrives waits where the protocol keeps it. */
+  read(): void;
+  /** Called once. */
+  close(): void;
+}
+
+/** A pulled stream that arrives as MPEG-TS. Its protocol passes on what it receives, and the end. */
+export class PulledTs implements PullSource {
+  readonly connection: Connection;
+  readonly #line: TsLine;
+  readonly #options: SourceOptions;
+  readonly #faults: FaultLog;
+  #sink: SourceSink | undefined;
+  #source: TsSource | undefined;
+  /** Why it ended before it played. */
+  #over: string | undefined;
+  #closed = false;
+
+  constructor(line: TsLine, options: SourceOptions) {
+    this.connection = line.connection;
+    this.#line = line;
+    this.#options = options;
+    this.#faults = new FaultLog(options.log);
+  }
+
+  get trouble(): string | undefined {
+    return this.#faults.latest;
+  }
+
+  async play(sink: SourceSink): Promise<void> {
+    if (this.#over !== undefined) throw new PullError(this.#over);
+    const { clock, silenceMs, log } = this.#options;
+    this.#sink = sink;
+    this.#source = new TsSource({
+      sink: trackSink(sink, clock),
+      config: tsConfig(clock, silenceMs ?? 0),
+      log,
+      faults: this.#faults,
+      onFailure: (reason) => this.end(reason),
+    });
+    this.#line.read();
+  }
+
+  /** @param bytes any portion of the transport stream; not kept */
+  push(bytes: Buffer): void {
+    this.#sink?.received(bytes.length);
+    this.#source?.push(bytes);
+  }
+
+  /**
+   * Counts SRT messages that were not received in time, in spite of retransmission.
+   * @param isCounted whether continuity counters reveal the gap
+   */
+  lost(messages: number, isCounted: boolean): void {
+    this.#sink?.lost(messages);
+    this.#faults.count('SRT messages were lost in the network');
+    if (!isCounted) this.#source?.lost();
+  }
+
+  /** Nothing follows. Idempotent. */
+  end(reason: string): void {
+    if (this.#closed) return;
+    this.#source?.flush();
+    this.close();
+    this.#over = reason;
+    this.#sink?.end(reason);
+  }
+
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#line.close();
+    this.#source?.close();
+    this.#faults.close();
+  }
+}
