@@ -21,7 +21,8 @@ export class ChannelPairs {
     for (const channel of this.#pairs.get(track) ?? []) this.#uses.delete(channel);
     this.#pairs.delete(track);
     const isFree = (pair: Pair): boolean => pair.every((channel) => !this.#uses.has(channel));
-    let pair = wanted ?? [2 * track, 2 * track + 1];
+    const usual = Math.min(2 * track, LAST_PAIR);
+    let pair = wanted ?? [usual, usual + 1];
     for (let first = 0; !isFree(pair); first += 2) {
       if (first > LAST_PAIR) return undefined;
       pair = [first, first + 1];
