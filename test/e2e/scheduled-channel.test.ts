@@ -70,7 +70,9 @@ test('a channel of files plays on through its items, in ffmpeg and in hls.js, an
   await page.goto(`http://127.0.0.1:${port}/?url=${encodeURIComponent(source)}`);
   await page.waitForFunction('document.querySelector("video").currentTime > 1');
   const from = Number(await page.evaluate('document.querySelector("video").currentTime'));
-  await page.waitForFunction(`document.querySelector("video").currentTime > ${from + CHANGES * ITEM_SECONDS}`);
+  const end = from + CHANGES * ITEM_SECONDS;
+  await page.waitForFunction(`document.querySelector("video").currentTime > ${end} || faults.length > 0`);
+  t.deepEqual(await page.evaluate('faults'), []);
   await page.waitForFunction('document.querySelector("video").videoWidth === 160');
   await page.waitForFunction('document.querySelector("video").videoWidth === 320');
   t.deepEqual(await page.evaluate('faults'), []);
