@@ -52,7 +52,8 @@ export type OutgoingProtocol =
   | 'srt'
   | 'ovt'
   | 'rtsp'
-  | 'rtmp';
+  | 'rtmp'
+  | 'flv';
 
 export interface PublishRequest<P extends IncomingProtocol = IncomingProtocol> extends AccessRequest {
   readonly direction: 'incoming';
@@ -81,6 +82,7 @@ export const PROTOCOL_NAMES: Readonly<Record<AccessRequest['protocol'], string>>
   thumbnail: 'thumbnail',
   ovt: 'OVT',
   rtsp: 'RTSP',
+  flv: 'HTTP-FLV',
 };
 
 /** The configuration of a publisher module in an application; undefined when it is off, or closed for DRM. */

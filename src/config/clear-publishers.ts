@@ -7,6 +7,7 @@ const CLEAR = {
   srt: 'SRT',
   rtsp: 'RTSP',
   rtmp: 'RTMP',
+  flv: 'FLV',
   ovt: 'OVT',
   thumbnail: 'Thumbnail',
   playback: 'Playback',

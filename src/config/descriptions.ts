@@ -35,6 +35,7 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'Bind/Publishers/RTSP': 'RTSP players. Opens when an application has the module.',
   'Bind/Publishers/RTSP/UDPPort':
     'UDP ports of RTP and RTCP, as pairs of an even port and the next. Without them media is sent over TCP alone.',
+  'Bind/Publishers/FLV': 'Players of FLV and MPEG-TS over HTTP and WebSocket.',
   'Bind/Publishers/RTMP': 'RTMP players. Ports may be those of the provider.',
   'Bind/*/*/Port': 'Port.',
   'Bind/Managers/API/Port': 'Port for HTTP.',
@@ -44,6 +45,7 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
     'Port for HTTP; none where the variable that it names is not set. Only Prometheus should reach it.',
   'Bind/Publishers/LLHLS/Port': 'Port for HTTP.',
   'Bind/Publishers/HLS/Port': 'Port for HTTP.',
+  'Bind/Publishers/FLV/Port': 'Port for HTTP.',
   'Bind/Publishers/Thumbnail/Port': 'Port for HTTP.',
   'Signalling/Port': 'Port for HTTP and WebSocket.',
   'Bind/Providers/SRT/Port': 'UDP ports.',
@@ -177,7 +179,7 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   Enables: 'For whom it counts.',
   'Enables/Providers': 'Comma list: `rtmp`, `webrtc`, `srt`, `rtsp`.',
   'Enables/Publishers':
-    'Comma list: `webrtc`, `llhls`, `hlsv3`, `playback`, `thumbnail`, `srt`, `ovt`, `rtsp`, `rtmp`.',
+    'Comma list: `webrtc`, `llhls`, `hlsv3`, `playback`, `thumbnail`, `srt`, `ovt`, `rtsp`, `rtmp`, `flv`.',
   'VirtualHost/AdmissionWebhooks': "An operator's server is asked about each client.",
   'AdmissionWebhooks/ControlServerUrl': 'Where to ask; of several, with commas between them, the first that answers.',
   'AdmissionWebhooks/Timeout':
@@ -315,6 +317,7 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'Publishers/Thumbnail': 'Thumbnails.',
   'Publishers/SRT': 'SRT.',
   'Publishers/RTMP': 'RTMP, by players.',
+  'Publishers/FLV': 'FLV and MPEG-TS over HTTP and WebSocket.',
   'Publishers/OVT': 'OVT.',
   'Publishers/RTSP': 'RTSP.',
   AppWorkerCount: 'Tunes threads of OvenMediaEngine; without effect.',

@@ -22,6 +22,7 @@ const ELEMENTS: Readonly<Record<string, string>> = {
   webrtc: 'WebRTC',
   llhls: 'LLHLS',
   hls: 'HLS',
+  flv: 'FLV',
   dvr: 'DVR',
   drm: 'DRM',
   file: 'FILE',

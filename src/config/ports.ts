@@ -57,7 +57,7 @@ function* listeners({ bind, cluster }: ServerConfig): Iterable<Listener> {
   yield* udp(['bind', 'providers', 'mpegts'], providers.mpegts);
   yield* webrtc(['bind', 'providers', 'webrtc'], providers.webrtc);
   yield* tcp(['bind', 'publishers', 'ovt'], publishers.ovt);
-  for (const name of ['llhls', 'hls', 'thumbnail'] as const) {
+  for (const name of ['llhls', 'hls', 'thumbnail', 'flv'] as const) {
     yield* http(['bind', 'publishers', name], publishers[name]);
   }
   yield* webrtc(['bind', 'publishers', 'webrtc'], publishers.webrtc);

@@ -3,6 +3,7 @@ import { Histogram } from '../lib/histogram.ts';
 /** Kinds under which statistics count connections of viewers. */
 export const PUBLISHER_KINDS = [
   'file',
+  'flv',
   'hlsv3',
   'llhls',
   'ovt',

@@ -1,5 +1,5 @@
 /** Purposes of readers that have a queue. */
-export type QueueKind = 'channel' | 'encoder' | 'file' | 'ovt' | 'push' | 'relay' | 'rtmp' | 'rtsp' | 'srt';
+export type QueueKind = 'channel' | 'encoder' | 'file' | 'flv' | 'ovt' | 'push' | 'relay' | 'rtmp' | 'rtsp' | 'srt';
 
 /** Size beyond which a queue is congested. A queue counts packets, or bytes if its threshold is in bytes. */
 export type QueueThreshold = { readonly seconds: number } | { readonly bytes: number };

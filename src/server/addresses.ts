@@ -19,6 +19,8 @@ export interface Addresses {
   readonly rtmpPlay?: PortPair;
   readonly llhls?: PortPair;
   readonly hls?: PortPair;
+  /** Ports to play FLV and MPEG-TS over HTTP from. */
+  readonly flv?: PortPair;
   readonly webrtc?: PortPair;
   /** Ports of WebRTC publishers' signalling. */
   readonly whip?: PortPair;

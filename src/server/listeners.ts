@@ -13,6 +13,7 @@ import type { Recordings } from '../recording/finished/recordings.ts';
 import type { ThumbnailPublisher } from '../publishers/thumbnail/index.ts';
 import type { Addresses, PortPair } from './addresses.ts';
 import type { StreamServices } from './streams.ts';
+import type { MediaHandler } from '../web/pages.ts';
 import type { ServedHere } from '../web/streams.ts';
 import type { WebrtcMedia } from './webrtc-media.ts';
 import type { SignallingHandlers } from '../webrtc/signalling/handler.ts';
@@ -53,6 +54,7 @@ export interface Listener {
   readonly http?: {
     readonly ports: PortPair;
     readonly routes?: FastifyPluginAsync;
+    readonly media?: MediaHandler;
     /** Signalling of WebRTC peers on these ports. */
     readonly handlers?: SignallingHandlers;
     /** Use by the pages on its ports. */

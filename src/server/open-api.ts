@@ -90,7 +90,7 @@ export async function openApi(context: ApiContext, components: Closable[]): Prom
     dynamic,
     events: (count: number) => context.recentEvents.newest(count),
     shared,
-    addedKinds: (['rtmp', 'rtsp'] as const).filter((kind) => bind.publishers[kind] !== undefined),
+    addedKinds: (['flv', 'rtmp', 'rtsp'] as const).filter((kind) => bind.publishers[kind] !== undefined),
     codecs,
     certificates: { vhosts: certificates, reloadApi },
     sessions: new StreamSessions(registry, others, calls),

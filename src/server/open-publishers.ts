@@ -10,6 +10,7 @@ import { RelaySource } from '../relay/relay-source.ts';
 import { OvtServer } from '../publishers/ovt/server.ts';
 import type { HlsForm } from '../publishers/hls/package/hls-form.ts';
 import { PlaylistPublisher } from '../publishers/hls/publisher.ts';
+import { HttpFlvPublisher } from '../publishers/http-flv/index.ts';
 import { SrtPublisher } from '../publishers/srt/index.ts';
 import { ThumbnailPublisher } from '../publishers/thumbnail/index.ts';
 import { WebrtcPublisher } from '../publishers/webrtc/index.ts';
@@ -20,6 +21,7 @@ import { portsOf } from './addresses.ts';
 /** Publishers in the order in which they open. */
 export const PUBLISHERS: readonly OpenListeners[] = [
   openRelaySource,
+  openFlv,
   openLlhls,
   openHls,
   openWebrtc,
@@ -33,6 +35,22 @@ async function* openRelaySource({ config, registry, nodes, streams, log }: Liste
   const { calls, tree } = nodes;
   const { relays, fed } = streams;
   if (config.cluster !== undefined) yield { component: new RelaySource({ registry, calls, relays, tree, fed, log }) };
+}
+
+async function* openFlv({ config, registry, nodes, admission, log }: ListenerContext): AsyncIterable<Listener> {
+  const { bind, modules, defaults } = config;
+  if (bind.publishers.flv === undefined) return;
+  const publisher = new HttpFlvPublisher({
+    registry,
+    directory: nodes.directory,
+    access: admission.access,
+    crossDomains: defaults.crossDomains,
+    extended: modules.ertmp.enable,
+    log,
+  });
+  const ports = portsOf(bind.publishers.flv);
+  const { routes, media } = publisher;
+  yield { component: publisher, addresses: { flv: ports }, http: { ports, routes, media } };
 }
 
 async function* openLlhls(context: ListenerContext): AsyncIterable<Listener> {

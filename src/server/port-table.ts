@@ -1,5 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify';
 import type { Listener } from './listeners.ts';
+import type { MediaHandler } from '../web/pages.ts';
 import type { ServedHere } from '../web/streams.ts';
 import type { SignallingHandlers } from '../webrtc/signalling/handler.ts';
 
@@ -9,6 +10,7 @@ export interface HttpEntry {
   readonly routes: FastifyPluginAsync[];
   readonly serves: ServedHere[];
   handlers: SignallingHandlers;
+  media?: MediaHandler;
 }
 
 /** Routes and signalling of HTTP ports, by port. */
@@ -26,10 +28,11 @@ export class PortTable {
     return [...this.#ports.values()];
   }
 
-  #add(port: number, secure: boolean, { routes, handlers, serves }: NonNullable<Listener['http']>): void {
+  #add(port: number, secure: boolean, { routes, media, handlers, serves }: NonNullable<Listener['http']>): void {
     const entry = this.#ports.get(port) ?? { port, secure, routes: [], serves: [], handlers: {} };
     if (routes !== undefined) entry.routes.push(routes);
     if (serves !== undefined) entry.serves.push(serves);
+    if (media !== undefined) entry.media = media;
     entry.handlers = { ...entry.handlers, ...handlers };
     this.#ports.set(port, entry);
   }

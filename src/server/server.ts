@@ -332,11 +332,11 @@ export class Server {
       redirects,
       onPublishPage: () => void webrtc?.pool.ready(),
     };
-    for (const { port, secure, routes, serves, handlers } of ports.list()) {
+    for (const { port, secure, routes, serves, media, handlers } of ports.list()) {
       const certificates = secure ? this.#certificates : undefined;
       const peers =
         Object.keys(handlers).length > 0 && webrtc !== undefined ? [webrtc.signalling.routes(handlers)] : [];
-      await http.listen(port, [...routes, ...peers, pagesRoutes({ ...pages, serves })], certificates);
+      await http.listen(port, [...routes, ...peers, pagesRoutes({ ...pages, serves, media })], certificates);
     }
     const hasTls =
       ports.list().some(({ secure }) => secure) ||

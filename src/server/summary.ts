@@ -87,7 +87,7 @@ function pageUrl({ llhls, webrtc }: Addresses, { host, app, stream }: Example): 
 
 /** URLs by module where clients reach a node, at the address that it advertises in a cluster. */
 export function clientAddresses(config: ServerConfig, addresses: Addresses): Record<string, string[]> {
-  const { rtmp, rtmpPlay, mpegts, llhls, hls, webrtc, ovt, srt, srtPlay, rtsp, rtspPlay, api, whip } = addresses;
+  const { rtmp, rtmpPlay, mpegts, llhls, hls, flv, webrtc, ovt, srt, srtPlay, rtsp, rtspPlay, api, whip } = addresses;
   const advertised = config.cluster?.node.advertiseAddress;
   const host = advertised === undefined ? hostOf(config) : hostInUrl(advertised);
   const urls = (scheme: 'http' | 'ws', ports: PortPair | undefined): string[] =>
@@ -100,6 +100,7 @@ export function clientAddresses(config: ServerConfig, addresses: Addresses): Rec
     ...(mpegts !== undefined && { mpegts: mpegts.map((ports) => udpUrl(ports, host)) }),
     ...(llhls !== undefined && { llhls: urls('http', llhls) }),
     ...(hls !== undefined && { hls: urls('http', hls) }),
+    ...(flv !== undefined && { flv: urls('http', flv) }),
     ...(webrtc !== undefined && { webrtc: urls('ws', webrtc) }),
     ...(whip !== undefined && { whip: urls('http', whip) }),
     ...(ovt !== undefined && { ovt: [`ovt://${host}:${ovt}`] }),
@@ -112,7 +113,7 @@ export function clientAddresses(config: ServerConfig, addresses: Addresses): Rec
 }
 
 function watchRows(addresses: Addresses, names: Example): Row[] {
-  const { llhls, hls, webrtc, ovt, srtPlay, rtmpPlay = {}, rtspPlay = {}, ice } = addresses;
+  const { llhls, hls, flv, webrtc, ovt, srtPlay, rtmpPlay = {}, rtspPlay = {}, ice } = addresses;
   const page = pageUrl(addresses, names);
   const path = `/${encodeURIComponent(names.app)}/${encodeURIComponent(names.stream)}`;
   const rows: Row[] = page === undefined ? [] : [['Page', page, `${new URL('/', page)} lists what is live`]];
@@ -120,6 +121,8 @@ function watchRows(addresses: Addresses, names: Example): Row[] {
   if (playlists !== undefined) rows.push(['LL-HLS', `${playlists}${path}/llhls.m3u8`]);
   const segments = url('http', names.host, hls);
   if (segments !== undefined) rows.push(['HLS', `${segments}${path}/ts:playlist.m3u8`, 'MPEG-TS']);
+  const tags = url('http', names.host, flv);
+  if (tags !== undefined) rows.push(['HTTP-FLV', `${tags}${path}.flv`, '.ts for MPEG-TS']);
   const signalling = url('http', names.host, webrtc);
   if (signalling !== undefined) {
     rows.push(['WebRTC', `${signalling}${path}?direction=whep`, 'WHEP']);
@@ -130,7 +133,7 @@ function watchRows(addresses: Addresses, names: Example): Row[] {
   rows.push(...rtspRows(rtspPlay, names));
   for (const origin of rtmpOrigins(rtmpPlay, names.host))
     rows.push([origin.startsWith('rtmps') ? 'RTMPS' : 'RTMP', `${origin}${path}`]);
-  return [...rows, ...srtRows(srtPlay, names), ...secureRows([llhls, hls, webrtc], names.host)];
+  return [...rows, ...srtRows(srtPlay, names), ...secureRows([llhls, hls, flv, webrtc], names.host)];
 }
 
 function rtspRows(ports: PortPair, { host, app, stream }: Example): Row[] {

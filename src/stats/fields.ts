@@ -27,20 +27,26 @@ export const VIEWERS = {
 };
 
 /** Publishers that OvenMediaEngine does not have: answers have their keys only where they are in use. */
-export type AddedKind = 'playback' | 'rtmp' | 'rtsp';
+export type AddedKind = 'flv' | 'playback' | 'rtmp' | 'rtsp';
 
-const { playback, rtmp, rtsp, ...always } = integers<PublisherKind>(PUBLISHER_KINDS);
+const { flv, playback, rtmp, rtsp, ...always } = integers<PublisherKind>(PUBLISHER_KINDS);
 export const PublisherConnections = Type.Object(
-  alphabetical({ ...always, playback: Type.Optional(playback), rtmp: Type.Optional(rtmp), rtsp: Type.Optional(rtsp) }),
+  alphabetical({
+    ...always,
+    flv: Type.Optional(flv),
+    playback: Type.Optional(playback),
+    rtmp: Type.Optional(rtmp),
+    rtsp: Type.Optional(rtsp),
+  }),
   {
     description:
-      'current viewers, by publisher; `playback` where an application has that module, `rtmp` and `rtsp` where players have a port',
+      'current viewers, by publisher; `playback` where an application has that module, `flv`, `rtmp` and `rtsp` where players have a port',
   },
 );
 
 /** @param added publishers in use beside those of OvenMediaEngine */
 export function shownConnections(
-  { playback: playing, rtmp: overRtmp, rtsp: overRtsp, ...others }: Counted['publishers'],
+  { flv: overHttp, playback: playing, rtmp: overRtmp, rtsp: overRtsp, ...others }: Counted['publishers'],
   added: ReadonlySet<AddedKind>,
 ): Static<typeof PublisherConnections> {
   return alphabetical({
@@ -48,6 +54,7 @@ export function shownConnections(
     ...(added.has('playback') && { playback: playing }),
     ...(added.has('rtsp') && { rtsp: overRtsp }),
     ...(added.has('rtmp') && { rtmp: overRtmp }),
+    ...(added.has('flv') && { flv: overHttp }),
   });
 }
 

@@ -12,6 +12,7 @@ const PARTS: Readonly<Record<QueueKind, string>> = {
   channel: 'prv',
   encoder: 'trs',
   file: 'pub',
+  flv: 'pub',
   ovt: 'pub',
   push: 'pub',
   relay: 'pub',

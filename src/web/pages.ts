@@ -22,6 +22,8 @@ export interface PagesOptions {
   readonly crossDomains?: CrossDomainsConfig | undefined;
   /** Where viewers may be sent; absent: nowhere. */
   readonly redirects?: Pick<Redirects, 'schemes'>;
+  /** Answers requests for `/:app/:stream` that are for media and not for a page. @returns whether it does */
+  readonly media?: MediaHandler | undefined;
   /** Called with each page that publishes, as a publisher may follow. */
   readonly onPublishPage?: () => void;
 }
@@ -31,6 +33,8 @@ interface StreamParams {
   stream: string;
 }
 
+export type MediaHandler = (request: FastifyRequest<{ Params: StreamParams }>, reply: FastifyReply) => boolean;
+
 /**
  * The list of live streams at `/`, a player at `/:app/:stream`, what both show at `/-/streams.json`; at `/publish`, and at
  * `/:app/:stream?publish` for one stream, a page that publishes by WHIP, and at `/-/publish.json` where else one may publish;
@@ -38,7 +42,7 @@ interface StreamParams {
  * Register it on every port of a viewer's publisher.
  */
 export function pagesRoutes(options: PagesOptions): FastifyPluginAsync {
-  const { registry, live, serves, publish = {}, crossDomains, redirects, onPublishPage } = options;
+  const { registry, live, serves, publish = {}, crossDomains, redirects, media, onPublishPage } = options;
   const plays = serves.filter((one): one is PlayablePublisher => one === 'llhls' || one === 'webrtc');
   const here = { thumbnails: serves.includes('thumbnail'), publishes: serves.includes('whip') };
   const shown = (list: StreamList): StreamList =>
@@ -68,6 +72,7 @@ export function pagesRoutes(options: PagesOptions): FastifyPluginAsync {
     });
 
     app.get<{ Params: StreamParams; Querystring: Record<string, unknown> }>('/:app/:stream', async (request, reply) => {
+      if (media?.(request as FastifyRequest<{ Params: StreamParams }>, reply) === true) return reply;
       const vhost = registry.resolve(request.hostname);
       const { params, query } = request;
       if (vhost === undefined || !takesStreams(vhost, params.app)) return pages.notFound(request, reply);

@@ -180,9 +180,9 @@ test('connections by Playback are shown where an application has it', async (t) 
   }
 });
 
-test('connections by RTMP players are shown where these have a port', async (t) => {
+test('connections by players of RTMP and FLV are shown where these have a port', async (t) => {
   const registry = sampleRegistry();
-  const shown = async (addedKinds?: readonly 'rtmp'[]) => {
+  const shown = async (addedKinds?: readonly ('rtmp' | 'flv')[]) => {
     const { call } = await openApi(t, {}, registry, { ...(addedKinds && { addedKinds }) });
     const { body } = await call('GET', '/v1/stats/current');
     const answer = body?.response as { connections: object } | undefined;
@@ -190,4 +190,5 @@ test('connections by RTMP players are shown where these have a port', async (t) 
   };
   t.deepEqual(await shown(), VIEWERS);
   t.deepEqual(await shown(['rtmp']), { ...VIEWERS, rtmp: 0 });
+  t.deepEqual(await shown(['flv']), { ...VIEWERS, flv: 0 });
 });

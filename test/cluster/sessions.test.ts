@@ -24,6 +24,7 @@ type Nodes = readonly [a: Kiln, b: Kiln, c: Kiln];
 const shared = sharedNodes(['a', 'b', 'c'], {
   publishers: '<OVT/>',
   rtmpPlay: true,
+  flv: true,
   // a player that is silent for three segments has gone
   llhls: '<SegmentDuration>5</SegmentDuration><ChunkDuration>0.5</ChunkDuration>',
 });
@@ -123,6 +124,26 @@ test.serial('an RTMP player plays from a node that does not own the stream, and 
   await client.ended();
   t.is((await play(a))[1], 'NetStream.Play.Failed', 'it stays out of all nodes');
 });
+
+test.serial(
+  'a viewer of FLV over HTTP plays from a node that does not own the stream, and any node ends it',
+  async (t) => {
+    const nodes = shared();
+    const { publish, whep, kick } = streamOf('flv');
+    const [a, b, c] = nodes;
+    await publish(t, a, nodes);
+    const play = (node: Kiln) => fetch(node.httpUrl('/app/flv.flv?session=over-http'));
+    const answer = await play(b);
+    t.is(answer.headers.get('content-type'), 'video/x-flv');
+    const reader = (answer.body as ReadableStream<Uint8Array>).getReader();
+    const first = await reader.read();
+    t.is(Buffer.from(first.value ?? []).toString('latin1', 0, 3), 'FLV');
+    t.is((await whep(c, 'over-http')).status, 409);
+    t.is(await kick(c, 'over-http'), 200);
+    while (!(await reader.read()).done);
+    t.is((await play(a)).status, 403, 'it stays out of all nodes');
+  },
+);
 
 test.serial(
   'viewers that left can come back on another node, and players of LL-HLS and OVT have their session names for themselves',

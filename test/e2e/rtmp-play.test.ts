@@ -4,7 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import test from 'ava';
+import { codecsOf, probe } from '../support/media/probe.ts';
 import { Program, publishPattern } from '../support/media/ffmpeg.ts';
+import { asNobody } from '../support/programs/as-nobody.ts';
 import { Teardown } from '../support/programs/teardown.ts';
 import { Kiln } from '../support/server/kiln.ts';
 import { PATIENCE_MS, until } from '../support/time/until.ts';
@@ -27,42 +29,20 @@ test.after.always(() => undo.run());
 /** Skips a test where a program is not installed. */
 const having = (program: string) => (spawnSync('which', [program]).status === 0 ? test : test.skip);
 
-/** VLC does not run as root. */
-function asNobody(command: readonly string[], home: string): Program {
-  const drop = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'];
-  const [program = '', ...args] = process.getuid?.() === 0 ? [...drop, ...command] : command;
-  return new Program(program, args, { ...process.env, HOME: home });
-}
-
-interface Probe {
-  readonly streams: readonly { readonly codec_name: string; readonly width?: number }[];
-  readonly packets: readonly { readonly codec_type: string; readonly flags: string }[];
-}
-
-const SHOWN = ['-show_streams', '-show_packets', '-show_entries', 'packet=codec_type,flags', '-of', 'json'];
-
-async function probe(source: string): Promise<Probe> {
-  const args = ['-v', 'error', ...SHOWN, '-read_intervals', '%+2', '-analyzeduration', '1500000', source];
-  const { stdout } = await run('ffprobe', args, { timeout: PATIENCE_MS, maxBuffer: 2 ** 26 });
-  return JSON.parse(stdout) as Probe;
-}
-
-const codecs = ({ streams }: Probe) => streams.map(({ codec_name }) => codec_name).sort();
-
 test('ffprobe plays H264 and AAC from a key frame on', async (t) => {
   const probed = await probe(kiln.rtmpUrl('talk'));
-  t.deepEqual(codecs(probed), ['aac', 'h264']);
+  t.deepEqual(codecsOf(probed), ['aac', 'h264']);
   const first = probed.packets.find(({ codec_type }) => codec_type === 'video');
   t.true(first?.flags.startsWith('K'), JSON.stringify(first));
 });
 
 test('a player without a GOP cache starts with the next key frame', async (t) => {
   const probed = await probe(kiln.rtmpUrl('talk?gop=0'));
-  t.deepEqual(codecs(probed), ['aac', 'h264']);
+  t.deepEqual(codecsOf(probed), ['aac', 'h264']);
 });
 
 test('a playlist is played by its name', async (t) => {
-  t.deepEqual(codecs(await probe(kiln.rtmpUrl('talk/llhls'))), ['aac', 'h264']);
+  t.deepEqual(codecsOf(await probe(kiln.rtmpUrl('talk/llhls'))), ['aac', 'h264']);
 });
 
 having('rtmpdump')('rtmpdump records a stream', async (t) => {
@@ -74,7 +54,7 @@ having('rtmpdump')('rtmpdump records a stream', async (t) => {
   await until('some of it', async () => ((await stat(file).catch(() => undefined))?.size ?? 0) > 50_000);
   recorder.signal('SIGTERM');
   await recorder.exited();
-  t.deepEqual(codecs(await probe(file)), ['aac', 'h264']);
+  t.deepEqual(codecsOf(await probe(file)), ['aac', 'h264']);
 });
 
 having('gst-launch-1.0')('GStreamer plays a stream', async (t) => {
@@ -93,7 +73,7 @@ having('cvlc')('VLC plays a stream', async (t) => {
   t.teardown(() => player.stop());
   await until('some of both', async () => {
     if (((await stat(file).catch(() => undefined))?.size ?? 0) < 50_000) return false;
-    const found = codecs(await probe(file));
+    const found = codecsOf(await probe(file));
     return ['aac', 'h264'].every((codec) => found.includes(codec));
   }).catch((error: Error) => t.fail(`${error.message}: ${player.stderr}`));
   t.true(player.running, player.stderr);

@@ -1,3 +1,4 @@
+import { readMediaName } from '../../lib/media-name.ts';
 import { percentDecoded } from '../../lib/percent.ts';
 import { accessDenied, Denial } from '../denial.ts';
 import { isEnabled } from '../../config/enables.ts';
@@ -34,6 +35,7 @@ function checkNames({ url, protocol, app, stream }: AccessRequest): void {
     .filter((name) => name !== '')
     .map(percentDecoded);
   const name = protocol === 'rtmp' ? names.at(-1) : names[1];
-  if (names[0] !== app || name !== stream)
+  const isFile = protocol === 'flv' && names.length === 2;
+  if (names[0] !== app || (isFile ? readMediaName(name ?? '')?.name : name) !== stream)
     throw new Denial('policySignature', 'the signed URL is of another application or stream');
 }

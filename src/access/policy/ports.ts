@@ -22,6 +22,7 @@ export function configuredPorts({ providers, publishers }: BindConfig): PortsOf 
     rtsp: ports(publishers.rtsp),
     ovt: ports(publishers.ovt),
     rtmp: ports(publishers.rtmp),
+    flv: ports(publishers.flv),
   };
   return ({ direction, protocol }) => (direction === 'incoming' ? incoming : outgoing)[protocol] ?? [];
 }

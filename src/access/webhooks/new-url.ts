@@ -1,3 +1,4 @@
+import { readMediaName } from '../../lib/media-name.ts';
 import type { AccessRequest, Target } from '../request.ts';
 
 const WEB = ['http', 'https', 'ws', 'wss'];
@@ -11,6 +12,7 @@ const SCHEMES: Readonly<Partial<Record<AccessRequest['protocol'], readonly strin
   hlsv3: WEB,
   playback: WEB,
   thumbnail: WEB,
+  flv: WEB,
 };
 
 /** Protocols whose files are not named by the stream's configuration. */
@@ -18,13 +20,14 @@ const NO_PLAYLISTS: ReadonlySet<string> = new Set(['playback', 'thumbnail']);
 
 /**
  * The names in a URL that a control server sends a client to: `scheme://host[:port]/app/stream[/file]`. The port and the
- * query have no meaning.
+ * query have no meaning, and the viewer gets the container that it asked for.
  * @returns undefined where the client cannot be sent there
  */
 export function targetOf(newUrl: string, asked: AccessRequest): Partial<Target> | undefined {
   if (!URL.canParse(newUrl)) return undefined;
   const { protocol, hostname, pathname } = new URL(newUrl);
-  const path = names(pathname);
+  const given = names(pathname);
+  const path = asked.protocol === 'flv' ? given?.map(withoutContainer) : given;
   const [app, stream, file, ...more] = path ?? [];
   if (!SCHEMES[asked.protocol]?.includes(protocol.slice(0, -1)) || !hostname || !app || !stream || more.length > 0)
     return undefined;
@@ -39,6 +42,11 @@ export function targetOf(newUrl: string, asked: AccessRequest): Partial<Target> 
     stream,
     ...(isPlaylist && { playlist: file.replace(/\.m3u8$/, '') }),
   };
+}
+
+/** The last element of a path without `.flv` or `.ts`. */
+function withoutContainer(name: string, index: number, all: readonly string[]): string {
+  return index === all.length - 1 ? (readMediaName(name)?.name ?? name) : name;
 }
 
 function names(pathname: string): string[] | undefined {

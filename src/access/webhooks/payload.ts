@@ -15,6 +15,7 @@ const PROTOCOLS: Readonly<Record<AccessRequest['protocol'], string>> = {
   thumbnail: 'Thumbnail',
   ovt: 'OVT',
   rtsp: 'RTSP',
+  flv: 'FLV',
 };
 
 /** Call of a control server about a client that connects now. @param hidesClients leaves out its addresses */

@@ -195,6 +195,7 @@ export const Bind = Type.Object(
       srt: srt(workers()),
       rtsp: rtsp(workers()),
       rtmp: optional({ ...secured(), ...workers() }),
+      flv: optional(http()),
     }),
   },
   { complete: dropUnbound },

@@ -215,5 +215,6 @@ export const Publishers = section({
   srt: optional(played()),
   rtsp: optional(played()),
   rtmp: optional(played()),
+  flv: optional({ ...played(), crossDomains: crossDomains() }),
   ovt: optional(played()),
 });

@@ -10,6 +10,8 @@ export interface PlayerAbility {
   readonly fourCcs: ReadonlySet<string>;
   /** Takes several tracks of a kind. */
   readonly multitrack: boolean;
+  /** The player could not say so: of several tracks it is sent one that all players take. */
+  readonly isAssumed?: boolean;
 }
 
 /** Connection of a client to the stream that it plays. */

@@ -3,10 +3,15 @@ import { isShared, type Playlist, type Rendition } from '../../core/playlist.ts'
 import { isMedia, type MediaTrack, type Track } from '../../core/track.ts';
 import { fourCcOf } from '../../containers/flv/tag-head.ts';
 import { kilnError } from '../../errors.ts';
+import { isTsPackable } from '../../packaging/frame-run.ts';
 import type { PlayerAbility } from '../../protocols/rtmp/play.ts';
 
 /** Codecs that FLV had before Enhanced RTMP. */
 const CLASSIC: ReadonlySet<string> = new Set(['H264', 'AAC', 'MP3']);
+/** Codec of the track that is sent, where there are several. */
+const PREFERRED: ReadonlySet<string> = new Set(['AAC']);
+/** Such codecs for players that cannot say what they take. */
+const PREFERRED_UNASKED: ReadonlySet<string> = new Set(['H264', 'AAC']);
 /** Codecs whose frames are enough to decode them. */
 const WITHOUT_CONFIG: ReadonlySet<string> = new Set(['MP3', 'VP8']);
 /** Tracks of a kind beyond these are left out: their ids have one byte, and players make a decoder of each. */
@@ -30,17 +35,23 @@ export function chosenTracks(
   ability: PlayerAbility,
 ): MediaTrack[] {
   const taken = tracks.filter((track) => isMedia(track) && isTaken(track, ability)) as MediaTrack[];
-  const renditions = playlist?.renditions ?? [{}];
-  const choices = renditions.map((rendition) => choice(tracks, taken, rendition));
-  const [first] = [...choices].sort((a, b) => a.missing - b.missing);
-  if (!ability.multitrack) return [...(first?.tracks ?? [])];
+  const preferred = ability.isAssumed === true ? PREFERRED_UNASKED : PREFERRED;
+  const choices = choicesOf(tracks, taken, playlist, preferred);
+  const first = bestOf(choices);
+  if (!ability.multitrack) return first;
   const others = playlist === undefined ? taken : choices.flatMap((one) => one.tracks);
-  return ofEachKind([...new Set([...(first?.tracks ?? []), ...others])]);
+  return ofEachKind([...new Set([...first, ...others])]);
 }
 
-/** @throws codecsNotTaken when a player takes nothing of a stream, and nothing more is to come */
-export function checkTaken(output: OutputStream, playlist: Playlist | undefined, ability: PlayerAbility): void {
-  if (output.awaited.length > 0 || chosenTracks(output.tracks, playlist, ability).length > 0) return;
+/** One track of each kind in MPEG-TS, chosen as by `chosenTracks`. */
+export function chosenForTs(tracks: readonly Track[], playlist: Playlist | undefined): MediaTrack[] {
+  const taken = tracks.filter((track) => isMedia(track) && isTsPackable(track)) as MediaTrack[];
+  return bestOf(choicesOf(tracks, taken, playlist, PREFERRED_UNASKED));
+}
+
+/** @param chosen tracks that a player gets now @throws codecsNotTaken when there are none, and nothing more is to come */
+export function checkTaken(output: OutputStream, chosen: readonly Track[]): void {
+  if (output.awaited.length > 0 || chosen.length > 0) return;
   const codecs = output.tracks.filter(isMedia).map(({ codec }) => codec);
   throw kilnError('codecsNotTaken', [...new Set(codecs)].join(', '));
 }
@@ -51,13 +62,33 @@ interface Choice {
   readonly missing: number;
 }
 
-function choice(tracks: readonly Track[], taken: readonly MediaTrack[], rendition: Rendition): Choice {
+function choicesOf(
+  tracks: readonly Track[],
+  taken: readonly MediaTrack[],
+  playlist: Playlist | undefined,
+  preferred: ReadonlySet<string>,
+): Choice[] {
+  const renditions = playlist?.renditions ?? [{}];
+  return renditions.map((rendition) => choice(tracks, taken, rendition, preferred));
+}
+
+function bestOf(choices: readonly Choice[]): MediaTrack[] {
+  const [best] = [...choices].sort((a, b) => a.missing - b.missing);
+  return [...(best?.tracks ?? [])];
+}
+
+function choice(
+  tracks: readonly Track[],
+  taken: readonly MediaTrack[],
+  rendition: Rendition,
+  codecs: ReadonlySet<string>,
+): Choice {
   const one = (type: 'video' | 'audio', name: string | undefined, index: number): [MediaTrack[], boolean] => {
     const isOf = (track: Track): boolean => track.type === type && (name === undefined || track.name === name);
     const all = tracks.filter(isOf);
     // the index counts all tracks of the variant
     const named = name === undefined ? taken.filter(isOf) : taken.filter((track) => track === all[index]);
-    const preferred = named.find(({ codec }) => codec === 'AAC') ?? named[0];
+    const preferred = named.find(({ codec }) => codecs.has(codec)) ?? named[0];
     return [preferred === undefined ? [] : [preferred], all.length > 0 && preferred === undefined];
   };
   const { videoVariantName, videoIndex = 0, audioVariantName, audioIndex = 0 } = rendition;

@@ -1,8 +1,9 @@
 import type { Access } from '../../access/access.ts';
 import type { PlayRequest } from '../../access/request.ts';
 import type { Registry } from '../../core/registry.ts';
+import { StartCaches } from '../../core/start-caches.ts';
 import { playMessage, type Play, type PlayLink } from '../../protocols/rtmp/play.ts';
-import { checkTaken, playlistOf } from '../flv/choice.ts';
+import { checkTaken, chosenTracks, playlistOf } from '../flv/choice.ts';
 import { FlvFeeds } from '../flv/feeds.ts';
 import { RtmpViewer } from './viewer.ts';
 
@@ -16,18 +17,15 @@ const CHECK_MS = 1000;
 /** Serves streams to RTMP players. Their connections are those of the RTMP server, which publishers may come to as well. */
 export class RtmpPublisher {
   readonly #access: Access;
+  readonly #caches: StartCaches;
   readonly #feeds: FlvFeeds;
   readonly #viewers = new Set<RtmpViewer>();
   readonly #timer = setInterval(() => this.#check(), CHECK_MS).unref();
 
   constructor({ registry, access }: RtmpPublisherOptions) {
     this.#access = access;
-    this.#feeds = new FlvFeeds({
-      registry,
-      kind: 'rtmp',
-      frame: playMessage,
-      isUsed: ({ config }) => config.publishers.rtmp !== undefined,
-    });
+    this.#caches = new StartCaches(registry, 'rtmp', (_output, { config }) => config.publishers.rtmp !== undefined);
+    this.#feeds = new FlvFeeds({ kind: 'rtmp', frame: playMessage, caches: this.#caches });
   }
 
   /** Plays a stream to a client, once it is admitted. @param request without its signal */
@@ -39,7 +37,7 @@ export class RtmpPublisher {
       admit: (signal) =>
         this.#access.admitSession({ ...request, signal }, (output, { config }, fileName) => {
           const playlist = playlistOf(output, fileName);
-          checkTaken(output, playlist, ability);
+          checkTaken(output, chosenTracks(output.tracks, playlist, ability));
           return { output, playlist, ability, delayMs: config.publishers.rtmp?.delayBufferTimeMs ?? 0 };
         }),
       feed: (playable) => this.#feeds.of(playable),
@@ -54,7 +52,7 @@ export class RtmpPublisher {
   close(): Promise<void> {
     clearInterval(this.#timer);
     for (const viewer of [...this.#viewers]) viewer.close('the server is closing');
-    this.#feeds.close();
+    this.#caches.close();
     return Promise.resolve();
   }
 

@@ -7,7 +7,7 @@ import { encodeAmf0 } from '../../protocols/rtmp/amf0.ts';
 import { statusInfo } from '../../protocols/rtmp/command.ts';
 import { MessageType } from '../../protocols/rtmp/message.ts';
 import { playMessage, type Play, type PlayLink } from '../../protocols/rtmp/play.ts';
-import { FlvDelivery } from '../flv/delivery.ts';
+import { FeedDelivery } from '../feed-delivery.ts';
 import type { FlvFeed } from '../flv/feed.ts';
 import type { Playable } from '../flv/feeds.ts';
 
@@ -39,7 +39,7 @@ export class RtmpViewer implements Session, Play {
   #id = '';
   #output: OutputStream | undefined;
   #grant: SessionGrant<Playable> | undefined;
-  #delivery: FlvDelivery | undefined;
+  #delivery: FeedDelivery | undefined;
   #dropped = 0;
   #isPaused = false;
   readonly #unwanted = new Set<'audio' | 'video'>();
@@ -155,7 +155,7 @@ export class RtmpViewer implements Session, Play {
     const { found } = this.#grant ?? {};
     if (found === undefined || this.#closed) return;
     if (found.output.closed) return this.#finish('the stream has ended');
-    this.#delivery = new FlvDelivery(this.#context.feed(found), {
+    this.#delivery = new FeedDelivery(this.#context.feed(found), {
       // what waits to be sent may be as much already, after a pause or another play
       fromLastKey: this.#context.fromLastKey && !this.#link.isFull,
       unwanted: this.#unwanted,

@@ -14,8 +14,9 @@ import type { SrtCaller } from '../../protocols/srt/listener.ts';
 import { SrtPorts } from '../../protocols/srt/ports.ts';
 import { REJECTION, rejectionOf } from '../../protocols/srt/rejection.ts';
 import { UNREADABLE_STREAM_ID, type StreamId } from '../../protocols/srt/stream-id.ts';
-import { TsFeed } from './feed.ts';
-import { addDefaultPlaylist, playlistOf } from './selection.ts';
+import { FeedTable } from '../feed-table.ts';
+import { TsFeed } from '../ts/feed.ts';
+import { addDefaultPlaylist, playlistOf, tracksOf } from './selection.ts';
 import { SrtViewer, type Playable } from './viewer.ts';
 
 export interface SrtPublisherOptions {
@@ -36,8 +37,8 @@ export class SrtPublisher {
   readonly #faults: FaultLog;
   readonly #viewers = new SessionTable<SrtViewer>(LIMITS);
   readonly #playing = new Set<SrtViewer>();
-  /** Inner key: file name of the playlist. */
-  readonly #feeds = new Map<OutputStream, Map<string, TsFeed>>();
+  /** By file name of the playlist. */
+  readonly #feeds = new FeedTable<TsFeed>();
   readonly #timer = setInterval(() => this.#check(), CHECK_MS).unref();
   #ports: SrtPorts | undefined;
   #closed: Promise<void> | undefined;
@@ -137,21 +138,22 @@ export class SrtPublisher {
 
   #feedOf({ output, playlist, delayMs }: Playable): TsFeed {
     const { fileName = '' } = playlist;
-    const feeds = this.#feeds.get(output) ?? new Map<string, TsFeed>();
-    const feed =
-      feeds.get(fileName) ??
-      new TsFeed(output, {
-        fileName,
-        delayMs,
-        faults: this.#faults,
-        onEnd: () => {
-          feeds.delete(fileName);
-          if (feeds.size === 0) this.#feeds.delete(output);
-        },
-      });
-    feeds.set(fileName, feed);
-    this.#feeds.set(output, feeds);
-    return feed;
+    return this.#feeds.get(
+      output,
+      fileName,
+      (onEnd) =>
+        new TsFeed(output, {
+          kind: 'srt',
+          choose: (tracks) => {
+            const named = output.playlist(fileName);
+            return named === undefined ? [] : tracksOf(tracks, named);
+          },
+          delayMs,
+          keepsStart: false,
+          leftOut: (reason) => this.#faults.count(`not sent over SRT: ${reason}`),
+          onEnd,
+        }),
+    );
   }
 
   #check(): void {

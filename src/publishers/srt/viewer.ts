@@ -13,7 +13,7 @@ import type { Logger } from '../../log/log.ts';
 import type { SrtConnection } from '../../protocols/srt/connection.ts';
 import { LossLog } from '../../protocols/srt/loss-log.ts';
 import type { StreamId } from '../../protocols/srt/stream-id.ts';
-import type { TsFeed } from './feed.ts';
+import type { TsFeed } from '../ts/feed.ts';
 
 /** Output stream and playlist that a viewer plays. */
 export interface Playable {
@@ -147,7 +147,7 @@ export class SrtViewer implements Session {
     this.#output = output;
     const feed = this.#context.feed(found);
     this.#feed = feed;
-    if (hasVideo(feed)) this.#gate.silence();
+    if (feed.hasVideo) this.#gate.silence();
     const { reader, detach } = feed.attach({
       packet: (packet) => this.#packet(packet),
       close: (reason) => this.#finish(reason),
@@ -174,7 +174,7 @@ export class SrtViewer implements Session {
 
   #passes(packet: Packet): boolean {
     // without video any more there is no key frame to wait for
-    if (this.#feed !== undefined && !hasVideo(this.#feed)) this.#gate = new KeyGate();
+    if (this.#feed?.hasVideo === false) this.#gate = new KeyGate();
     return this.#gate.passes(packet);
   }
 
@@ -195,8 +195,4 @@ export class SrtViewer implements Session {
     this.#stalledSince = undefined;
     if (rest === undefined || this.#send(rest)) this.#reader?.resume();
   }
-}
-
-function hasVideo({ tracks }: TsFeed): boolean {
-  return tracks.some(({ type }) => type === 'video');
 }

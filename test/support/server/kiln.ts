@@ -54,6 +54,8 @@ export interface KilnOptions {
   readonly whip?: boolean | string;
   /** Further elements of `Providers`: under `Bind`, and of the application. */
   readonly bindProviders?: string;
+  /** FLV and MPEG-TS can be played over HTTP, from the ports of LL-HLS. */
+  readonly flv?: boolean;
   /** RTMP can be played from the ports that it is published to. */
   readonly rtmpPlay?: boolean;
   readonly providers?: string;
@@ -111,6 +113,7 @@ export function serverXml(ports: KilnPorts, options: KilnOptions = {}): string {
     ovt = false,
     whip = false,
     bindProviders = '',
+    flv = false,
     rtmpPlay = false,
     providers = '',
     srt,
@@ -140,7 +143,7 @@ export function serverXml(ports: KilnPorts, options: KilnOptions = {}): string {
   <Bind>
     <Managers><API><Port>${ports.api}</Port>${tlsPort(ports.apiTls)}</API></Managers>
     <Providers>${rtmpBind}${whip === false ? '' : signalling}${srtBind(srtPorts, srt?.in)}${rtspIn ? rtspBind : ''}${bindProviders}</Providers>
-    <Publishers>${rtsp === undefined ? '' : rtspBind}${srtBind(ports.srtPlay, srt?.out)}${ports.ovt === undefined ? '' : `<OVT><Port>${ports.ovt}</Port></OVT>`}${rtmpPlay ? rtmpBind : ''}
+    <Publishers>${rtsp === undefined ? '' : rtspBind}${srtBind(ports.srtPlay, srt?.out)}${ports.ovt === undefined ? '' : `<OVT><Port>${ports.ovt}</Port></OVT>`}${rtmpPlay ? rtmpBind : ''}${flv ? `<FLV><Port>${ports.http}</Port>${tlsPort(ports.https)}</FLV>` : ''}
       <LLHLS><Port>${ports.http}</Port>${tlsPort(ports.https)}</LLHLS>
       ${hls === undefined ? '' : `<HLS><Port>${ports.http}</Port></HLS>`}<Thumbnail><Port>${ports.http}</Port></Thumbnail>
       ${signalling}
@@ -158,7 +161,7 @@ export function serverXml(ports: KilnPorts, options: KilnOptions = {}): string {
         <Application>
           <Name>app</Name><Type>live</Type>
           <Providers><RTMP>${rtmp}</RTMP>${rtspIn ? '<RTSP/>' : ''}${ovt ? '<OVT/>' : ''}${srt === undefined ? '' : `<SRT>${srt.provider ?? ''}</SRT>`}${whip === false ? '' : `<WebRTC><Timeout>10000</Timeout>${whip === true ? '' : whip}</WebRTC>`}${providers}</Providers>
-          <Publishers><LLHLS>${llhls}</LLHLS><WebRTC>${webrtc}</WebRTC>${hls === undefined ? '' : `<HLS>${hls}</HLS>`}${ovt ? '<OVT/>' : ''}${srt === undefined ? '' : '<SRT/>'}${rtsp === undefined ? '' : '<RTSP/>'}${rtmpPlay ? '<RTMP/>' : ''}${publishers}</Publishers>${application}
+          <Publishers><LLHLS>${llhls}</LLHLS><WebRTC>${webrtc}</WebRTC>${hls === undefined ? '' : `<HLS>${hls}</HLS>`}${ovt ? '<OVT/>' : ''}${srt === undefined ? '' : '<SRT/>'}${rtsp === undefined ? '' : '<RTSP/>'}${rtmpPlay ? '<RTMP/>' : ''}${flv ? '<FLV/>' : ''}${publishers}</Publishers>${application}
         </Application>${applications}
       </Applications>
     </VirtualHost>

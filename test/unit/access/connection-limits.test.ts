@@ -8,6 +8,7 @@ import { addVhost, goLive } from '../../support/server/live.ts';
 const UNLIMITED = { maxConnection: 0, clusterMaxConnection: 0 };
 const NOBODY = {
   file: 0,
+  flv: 0,
   hlsv3: 0,
   llhls: 0,
   ovt: 0,

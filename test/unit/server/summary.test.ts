@@ -73,6 +73,13 @@ test('the start summary has RTMP for players', (t) => {
   t.deepEqual(clientAddresses(config, addresses), { rtmpPlay: ['rtmp://localhost:1935', 'rtmps://localhost:1936'] });
 });
 
+test('the start summary has FLV over HTTP', (t) => {
+  const addresses: Addresses = { ice: [], flv: { port: 3333, tlsPort: 3334 } };
+  const text = summary(config, addresses, { version: '1', color: false });
+  t.regex(text, /HTTP-FLV +http:\/\/localhost:3333\/app\/mystream\.flv +\(\.ts for MPEG-TS\)/);
+  t.deepEqual(clientAddresses(config, addresses), { flv: ['http://localhost:3333', 'https://localhost:3334'] });
+});
+
 test('the start summary has HLS with MPEG-TS, also where nothing else is to be watched', (t) => {
   const text = summary(config, { ice: [], hls: { port: 8080 } }, { version: '1', color: false });
   t.regex(text, /HLS +http:\/\/localhost:8080\/app\/mystream\/ts:playlist\.m3u8 +\(MPEG-TS\)/);

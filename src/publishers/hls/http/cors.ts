@@ -30,7 +30,7 @@ class Cors {
   }
 }
 
-type Publisher = 'llhls' | 'hls' | 'playback' | 'thumbnail';
+type Publisher = 'llhls' | 'hls' | 'playback' | 'thumbnail' | 'flv';
 
 /** CrossDomains of one publisher module for each application. */
 export class CrossDomainRules {

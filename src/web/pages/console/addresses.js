@@ -79,7 +79,7 @@ function publishRows({ rtmp = [], whip = [], srt = [], rtsp = [] }, { vhost, app
  * @returns {Address[]}
  */
 function playRows(
-  { llhls = [], hls = [], webrtc = [], rtmpPlay = [], srtPlay = [], rtspPlay = [], ovt = [] },
+  { llhls = [], hls = [], flv = [], webrtc = [], rtmpPlay = [], srtPlay = [], rtspPlay = [], ovt = [] },
   { vhost, app, output },
 ) {
   const path = inPath(app, output);
@@ -87,6 +87,7 @@ function playRows(
     ...llhls.map((base) => /** @type {const} */ (['Page', `${base}/${path}`])),
     ...llhls.map((base) => /** @type {const} */ (['LL-HLS', `${base}/${path}/llhls.m3u8`])),
     ...hls.map((base) => /** @type {const} */ (['HLS (TS)', `${base}/${path}/ts:playlist.m3u8`])),
+    ...flv.map((base) => /** @type {const} */ (['HTTP-FLV', `${base}/${path}.flv`])),
     ...webrtc.map((base) => /** @type {const} */ (['WHEP', `${base.replace(/^ws/, 'http')}/${path}?direction=whep`])),
     ...webrtc.map((base) => /** @type {const} */ (['OvenPlayer', `${base}/${path}`])),
     ...rtmpPlay.map((base) => /** @type {const} */ (['RTMP', `${base}/${path}`])),

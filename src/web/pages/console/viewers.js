@@ -18,6 +18,7 @@ const PROTOCOLS = {
   srt: 'SRT',
   rtsp: 'RTSP',
   rtmp: 'RTMP',
+  flv: 'HTTP-FLV',
   ovt: 'OVT',
   thumbnail: 'thumbnails',
   file: 'recordings',

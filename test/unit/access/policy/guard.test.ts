@@ -26,7 +26,7 @@ const CONFIG = {
   applications: [],
   signedPolicy: {
     ...SIGNING,
-    enables: { providers: 'rtmp, WebRTC,srt', publishers: 'webrtc,LLHLS,hlsv3,playback,thumbnail,srt,ovt' },
+    enables: { providers: 'rtmp, WebRTC,srt', publishers: 'webrtc,LLHLS,hlsv3,playback,thumbnail,srt,ovt,flv' },
   },
 };
 
@@ -57,6 +57,8 @@ const REQUESTS: readonly AccessRequest[] = [
   playRequest({ url: 'https://live.example:3334/app/stream?direction=whep' }),
   playRequest({ protocol: 'llhls', url: 'https://live.example:3334/app/stream/master.m3u8' }),
   playRequest({ protocol: 'hlsv3', url: 'https://live.example:3334/app/stream/ts:master.m3u8' }),
+  playRequest({ protocol: 'flv', url: 'http://live.example:3333/app/stream.flv' }),
+  playRequest({ protocol: 'flv', url: 'http://live.example:3333/app/stream/low.ts' }),
   playRequest({ protocol: 'thumbnail', url: 'http://live.example:20080/app/stream/thumb.png' }),
   playRequest({
     protocol: 'playback',

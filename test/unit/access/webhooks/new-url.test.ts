@@ -5,6 +5,7 @@ import { playRequest, publishRequest } from '../../../support/access/access.ts';
 const RTMP = publishRequest();
 const SRT = publishRequest({ protocol: 'srt', hostName: 'default', url: 'srt://default:9999/app/stream' });
 const HLS = playRequest({ protocol: 'llhls', playlist: 'master' });
+const FLV = playRequest({ protocol: 'flv' });
 const PLAYBACK = playRequest({ protocol: 'playback' });
 const THUMBNAIL = playRequest({ protocol: 'thumbnail' });
 
@@ -25,6 +26,8 @@ test('a client is sent to the names of a URL', (t) => {
   t.deepEqual(targetOf('http://live.example/app/new', HLS), { app: 'app', stream: 'new' });
   t.deepEqual(targetOf('http://live.example/app/new/thumb.png', THUMBNAIL), { app: 'app', stream: 'new' });
   t.deepEqual(targetOf('http://live.example/app/new/recorded.m3u8', PLAYBACK), { app: 'app', stream: 'new' });
+  t.deepEqual(targetOf('http://live.example/app/new.flv', FLV), { app: 'app', stream: 'new' });
+  t.deepEqual(targetOf('http://live.example/app/a.flv/low.ts', FLV), { app: 'app', stream: 'a.flv', playlist: 'low' });
   t.deepEqual(targetOf('ws://live.example/app/new/low', playRequest()), { app: 'app', stream: 'new', playlist: 'low' });
 });
 

@@ -1,7 +1,7 @@
 import test from 'ava';
 import type { Playlist } from '../../../../src/core/playlist.ts';
 import type { PlayerAbility } from '../../../../src/protocols/rtmp/play.ts';
-import { chosenTracks } from '../../../../src/publishers/flv/choice.ts';
+import { chosenForTs, chosenTracks } from '../../../../src/publishers/flv/choice.ts';
 import { audioTrack, videoTrack } from '../../../support/rtmp/played-tracks.ts';
 
 const OPTIONS = {
@@ -65,4 +65,18 @@ test('a player of several tracks gets at most 16 of a kind', (t) => {
 test('a track waits for its configuration', (t) => {
   const { config: _, ...unready } = HIGH;
   t.deepEqual(chosenTracks([unready, AAC], undefined, CLASSIC), [AAC]);
+});
+
+test('a player that cannot say what it takes gets H264 and AAC where the stream has them, and else what there is', (t) => {
+  const unasked: PlayerAbility = { ...MODERN, isAssumed: true };
+  t.deepEqual(chosenTracks(ALL, undefined, unasked), [HIGH, AAC]);
+  t.deepEqual(chosenTracks([HEVC, OPUS], undefined, unasked), [HEVC, OPUS]);
+  t.deepEqual(chosenTracks(ALL, playlist(rendition('hevc', 'opus'), rendition('low', 'aac')), unasked), [HEVC, OPUS]);
+});
+
+test('MPEG-TS has one track of each kind of those that it can carry', (t) => {
+  const vp8 = videoTrack({ id: 7, name: 'vp8', codec: 'VP8' });
+  t.deepEqual(chosenForTs([vp8, HEVC, HIGH, OPUS, AAC], undefined), [HIGH, AAC]);
+  t.deepEqual(chosenForTs([vp8, HEVC, AAC], playlist(rendition('vp8', 'aac'), rendition('hevc', 'aac'))), [HEVC, AAC]);
+  t.deepEqual(chosenForTs([vp8], undefined), []);
 });

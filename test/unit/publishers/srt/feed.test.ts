@@ -1,12 +1,11 @@
 import test from 'ava';
-import { pino } from 'pino';
 import type { Packet } from '../../../../src/core/packet.ts';
 import { Registry } from '../../../../src/core/registry.ts';
 import type { Track } from '../../../../src/core/track.ts';
 import { KilnError } from '../../../../src/errors.ts';
-import { FaultLog } from '../../../../src/log/log.ts';
-import { TsFeed } from '../../../../src/publishers/srt/feed.ts';
+import { TsFeed } from '../../../../src/publishers/ts/feed.ts';
 import { addDefaultPlaylist, playlistOf, tracksOf } from '../../../../src/publishers/srt/selection.ts';
+import { ofDefaultTracks } from '../../../support/mpegts/default-tracks.ts';
 import { addVhost, AUDIO as SOUND, goLive, VIDEO } from '../../../support/server/live.ts';
 import { until } from '../../../support/time/until.ts';
 
@@ -14,7 +13,6 @@ import { until } from '../../../support/time/until.ts';
 const AUDIO = { ...SOUND, config: Buffer.from('1190', 'hex') } as Track;
 const OPUS = { ...SOUND, id: 2, name: 'opus', codec: 'OPUS' } as Track;
 const EVENTS: Track = { id: 3, name: 'Data', type: 'data', codec: 'ID3v2', timebase: VIDEO.timebase, bypass: true };
-const faults = new FaultLog(pino({ level: 'silent' }));
 
 function live(tracks: readonly Track[] = [VIDEO, OPUS, AUDIO, EVENTS]) {
   const registry = new Registry();
@@ -53,7 +51,7 @@ test('the default playlist is the first picture with AAC where there is any, and
 test('viewers of a playlist share one packaging, which ends with the last of them', (t) => {
   const output = live([AUDIO, OPUS]);
   let ended = 0;
-  const feed = new TsFeed(output, { fileName: 'master', delayMs: 0, faults, onEnd: () => void ended++ });
+  const feed = new TsFeed(output, ofDefaultTracks(output, { onEnd: () => void ended++ }));
   const got: Buffer[][] = [[], []];
   const viewers = got.map((list) => feed.attach({ packet: ({ data }) => void list.push(data) }));
   const write = (from: number): void => {
@@ -83,7 +81,7 @@ test('viewers of a playlist share one packaging, which ends with the last of the
 
 test('DelayBufferTimeMs: viewers get everything later, and new tracks in its order', async (t) => {
   const output = live([AUDIO]);
-  const feed = new TsFeed(output, { fileName: 'master', delayMs: 200, faults, onEnd: () => {} });
+  const feed = new TsFeed(output, ofDefaultTracks(output, { delayMs: 200 }));
   const got: Buffer[] = [];
   const { detach } = feed.attach({ packet: ({ data }) => void got.push(data) });
   for (let pts = 0; pts < 20 * 1024; pts += 1024) output.write(sound(AUDIO, pts));
@@ -100,7 +98,7 @@ test('DelayBufferTimeMs: viewers get everything later, and new tracks in its ord
 
 test('the end of a stream ends its viewers', (t) => {
   const output = live();
-  const feed = new TsFeed(output, { fileName: 'master', delayMs: 0, faults, onEnd: () => {} });
+  const feed = new TsFeed(output, ofDefaultTracks(output));
   let told: string | undefined;
   feed.attach({ packet: () => {}, close: (reason) => void (told = reason) });
   output.input.close('the publisher left');

@@ -1,4 +1,3 @@
-import { pino } from 'pino';
 import test, { type ExecutionContext } from 'ava';
 import { adtsFrames } from '../../../../src/codecs/aac.ts';
 import { Counters } from '../../../../src/core/counters.ts';
@@ -6,8 +5,7 @@ import type { Packet } from '../../../../src/core/packet.ts';
 import { InputStream } from '../../../../src/core/input-stream.ts';
 import { OutputStream } from '../../../../src/core/output-stream.ts';
 import type { Track } from '../../../../src/core/track.ts';
-import { FaultLog } from '../../../../src/log/log.ts';
-import { TsFeed } from '../../../../src/publishers/srt/feed.ts';
+import { TsFeed } from '../../../../src/publishers/ts/feed.ts';
 import { addDefaultPlaylist } from '../../../../src/publishers/srt/selection.ts';
 import {
   AAC_LC,
@@ -18,6 +16,7 @@ import {
   videoTrack,
   withNal,
 } from '../../../support/media/packets.ts';
+import { ofDefaultTracks } from '../../../support/mpegts/default-tracks.ts';
 import { analyse } from '../../../support/mpegts/ts-analyser.ts';
 
 const FRAME = 1920;
@@ -29,12 +28,7 @@ function setUp(t: ExecutionContext, tracks: readonly Track[]) {
   output.setTracks(tracks);
   addDefaultPlaylist(output);
   const ends: string[] = [];
-  const feed = new TsFeed(output, {
-    fileName: 'master',
-    delayMs: 0,
-    faults: new FaultLog(pino({ level: 'silent' })),
-    onEnd: () => ends.push('end'),
-  });
+  const feed = new TsFeed(output, ofDefaultTracks(output, { onEnd: () => ends.push('end') }));
   const sent: Packet[] = [];
   feed.attach({ packet: (packet) => void sent.push(packet) });
   t.teardown(() => feed.close('the test is over'));

@@ -1,33 +1,47 @@
-import { KeyGate } from '../../core/key-gate.ts';
-import type { Packet } from '../../core/packet.ts';
-import type { Reader } from '../../core/reader.ts';
-import { isMedia, sameFormat, type Track } from '../../core/track.ts';
-import type { FlvFeed } from './feed.ts';
+import { KeyGate } from '../core/key-gate.ts';
+import type { Packet } from '../core/packet.ts';
+import type { Consumer, Reader } from '../core/reader.ts';
+import type { Track } from '../core/track.ts';
+
+/** The bytes of a stream that its viewers share. */
+export interface DeliveredFeed {
+  readonly tracks: readonly Track[];
+  readonly hasVideo: boolean;
+  /** Adds a viewer. `detach` is called once, when it leaves. */
+  attach(viewer: Consumer): { reader: Reader; detach: () => void };
+  /** Hands over what there is from the last key frame on. */
+  replay(take: (packet: Packet) => void): void;
+  /**
+   * Bytes that a viewer has to get before a packet of a track that it does not know in this form; absent: nothing ever.
+   * @param known tracks that it knows, by id; updated
+   */
+  announce?(packet: Packet, known: Map<number, Track>): readonly Buffer[];
+}
 
 export interface DeliveryOptions {
   /** Starts with the last key frame; with the next one without it. */
   readonly fromLastKey: boolean;
   /** Kinds of media that are left out at first. */
   readonly unwanted?: Iterable<'audio' | 'video'>;
-  /** Sends tags. @returns false while the viewer takes no more */
-  readonly send: (tags: Buffer) => boolean;
+  /** @returns false while the viewer takes no more */
+  readonly send: (data: Buffer) => boolean;
   /** The stream has ended. */
   readonly ended: (reason: string) => void;
 }
 
-/** Sends the tags of a feed to one viewer: metadata and configurations first, and again when they change, media from a key frame on. */
-export class FlvDelivery {
-  readonly #feed: FlvFeed;
+/** Sends a feed to one viewer: what goes before its tracks first, and again when they change, media from a key frame on. */
+export class FeedDelivery {
+  readonly #feed: DeliveredFeed;
   readonly #options: DeliveryOptions;
   readonly #reader: Reader;
   readonly #detach: () => void;
   readonly #unwanted: Set<Track['type']>;
   #gate = new KeyGate();
-  /** Tracks whose configuration was sent, by id; undefined before the metadata. */
-  #announced: Map<number, Track> | undefined;
+  /** Tracks that were announced, by id. */
+  readonly #announced = new Map<number, Track>();
   #closed = false;
 
-  constructor(feed: FlvFeed, options: DeliveryOptions) {
+  constructor(feed: DeliveredFeed, options: DeliveryOptions) {
     this.#feed = feed;
     this.#options = options;
     this.#unwanted = new Set(options.unwanted);
@@ -70,7 +84,8 @@ export class FlvDelivery {
     if (this.#unwanted.has(track.type)) return true;
     if (this.#gate.waits && !this.#passes(packet)) return true;
     const { send } = this.#options;
-    if (this.#announced?.get(track.id) !== track) this.#announce(packet);
+    if (this.#feed.announce !== undefined && this.#announced.get(track.id) !== track)
+      for (const data of this.#feed.announce(packet, this.#announced)) send(data);
     return send(packet.data);
   }
 
@@ -79,22 +94,5 @@ export class FlvDelivery {
     const isVideoSent = this.#feed.hasVideo && !this.#unwanted.has('video');
     if (!isVideoSent && packet.track.type !== 'video') return true;
     return this.#gate.passes(packet);
-  }
-
-  #announce(packet: Packet): void {
-    const { track } = packet;
-    const known = this.#announced?.get(track.id);
-    const isFirst = this.#announced === undefined;
-    this.#announced ??= new Map();
-    this.#announced.set(track.id, track);
-    if (!isMedia(track) || (known !== undefined && sameFormat(known, track))) return;
-    const time = this.#feed.timeOf(packet);
-    const tracks = isFirst ? this.#feed.tracks.map((one) => (one.id === track.id ? track : one)) : [track];
-    this.#options.send(this.#feed.metadata());
-    for (const one of tracks) {
-      const config = this.#feed.config(one, time);
-      this.#announced.set(one.id, one);
-      if (config !== undefined) this.#options.send(config);
-    }
   }
 }
