@@ -1,5 +1,6 @@
 import test, { type ExecutionContext, type Implementation } from 'ava';
 import { Limiter } from '../../../src/lib/limiter.ts';
+import { placedError } from './placed-error.ts';
 
 /*
  * What files of tests import as `ava` (`quick-imports.js`): a few of a file's tests run at a time, not all of them. Each may
@@ -21,10 +22,25 @@ const place = (t: ExecutionContext): Promise<void> =>
     );
   });
 
+type Titled = [title: string, run: Implementation<unknown[]>, ...args: unknown[]];
+
+async function runPlaced(t: ExecutionContext, run: Implementation<unknown[]>, args: unknown[]): Promise<void> {
+  try {
+    if (typeof run === 'function') await run(t, ...args);
+  } catch (error) {
+    throw placedError(error);
+  }
+}
+
+const serial = new Proxy(test.serial, {
+  apply: (_test, _this, [title, run, ...args]: Titled) => test.serial(title, (t) => runPlaced(t, run, args)),
+});
+
 export default new Proxy(test, {
-  apply: (_test, _this, [title, run, ...args]: [string, Implementation<unknown[]>, ...unknown[]]) =>
+  get: (target, name) => (name === 'serial' ? serial : Reflect.get(target, name)),
+  apply: (_test, _this, [title, run, ...args]: Titled) =>
     test(title, async (t) => {
       await place(t);
-      if (typeof run === 'function') await run(t, ...args);
+      await runPlaced(t, run, args);
     }),
 });
