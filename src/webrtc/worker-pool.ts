@@ -30,7 +30,10 @@ export class WorkerPool {
   readonly #held = new Map<number, () => void>();
   /** Start of a worker that was not needed before. */
   #starting: Promise<void> | undefined;
-  readonly #timers = new Set<NodeJS.Timeout>();
+  /** First start in place of a worker that died, whether it succeeds or not. */
+  #replacing: Promise<void> | undefined;
+  /** Timers of the next starts, and who ends the waiting for them. */
+  readonly #timers = new Map<NodeJS.Timeout, () => void>();
   /** Number of workers that died. */
   died = 0;
   #closed = false;
@@ -58,9 +61,12 @@ export class WorkerPool {
     return pool;
   }
 
-  /** Resolves when a worker runs, or else none can be started now. Call it before `way` and `pick`. */
+  /**
+   * Resolves when a worker runs, or else none can be started now: where all have died, when one of them was replaced or could
+   * not be. Call it before `way` and `pick`.
+   */
   async ready(): Promise<void> {
-    if (this.workers.length === 0) await this.#startNext();
+    if (this.workers.length === 0) await (this.#startNext() ?? this.#replacing);
   }
 
   get workers(): readonly MediaWorker[] {
@@ -102,7 +108,10 @@ export class WorkerPool {
   /** Ends the worker processes. Idempotent. */
   close(): void {
     this.#closed = true;
-    for (const timer of this.#timers) clearTimeout(timer);
+    for (const [timer, tried] of this.#timers) {
+      clearTimeout(timer);
+      tried();
+    }
     for (const release of this.#held.values()) release();
     for (const worker of this.#workers) worker?.close();
   }
@@ -125,7 +134,7 @@ export class WorkerPool {
       .catch((error: unknown) => {
         this.#log.error({ worker: index, err: error }, 'a media worker could not be started');
         release();
-        this.#restart(index);
+        void this.#restart(index);
       })
       .finally(() => {
         this.#starting = undefined;
@@ -149,7 +158,7 @@ export class WorkerPool {
       );
       this.died++;
       this.#workers[index] = undefined;
-      this.#restart(index);
+      this.#replace(index);
     };
     const worker = await MediaWorker.start(index, this.#sockets(index), onDied, release);
     if (this.#closed) {
@@ -163,16 +172,28 @@ export class WorkerPool {
     );
   }
 
-  #restart(index: number, backOff = new BackOff(LAST_RETRY_MS, FIRST_RETRY_MS)): void {
-    if (this.#closed) return;
-    const timer = setTimeout(() => {
-      this.#timers.delete(timer);
-      this.#start(index).catch((error: unknown) => {
-        this.#log.error({ worker: index, err: error }, 'a media worker could not be restarted');
-        this.#restart(index, backOff);
-      });
-    }, backOff.next());
-    this.#timers.add(timer);
+  #replace(index: number): void {
+    const replacing = this.#restart(index).finally(() => {
+      if (this.#replacing === replacing) this.#replacing = undefined;
+    });
+    this.#replacing = replacing;
+  }
+
+  /** @returns a promise for the first attempt, which may fail: others follow */
+  #restart(index: number, backOff = new BackOff(LAST_RETRY_MS, FIRST_RETRY_MS)): Promise<void> {
+    if (this.#closed) return Promise.resolve();
+    return new Promise((tried) => {
+      const timer = setTimeout(() => {
+        this.#timers.delete(timer);
+        this.#start(index)
+          .catch((error: unknown) => {
+            this.#log.error({ worker: index, err: error }, 'a media worker could not be restarted');
+            void this.#restart(index, backOff);
+          })
+          .finally(tried);
+      }, backOff.next());
+      this.#timers.set(timer, tried);
+    });
   }
 }
 

@@ -142,6 +142,28 @@ test('peers of a stream stay with its worker, and the next one starts before the
   t.not(next(), first);
 });
 
+test('who comes when the only worker has died waits for the next one', async (t) => {
+  const pool = await create(t, { iceWorkerCount: 1 });
+  await pool.ready();
+  const pid = pool.workers[0]?.pid as number;
+  process.kill(pid, 'SIGKILL');
+  await until('it has ended', () => pool.died === 1);
+  t.is(pool.workers.length, 0);
+  await pool.ready();
+  t.is(pool.workers.length, 1);
+  t.not(pool.workers[0]?.pid, pid);
+});
+
+test('nobody waits for the next worker of a pool that is closed', async (t) => {
+  const pool = await create(t, { iceWorkerCount: 1 });
+  await pool.ready();
+  process.kill(pool.workers[0]?.pid as number, 'SIGKILL');
+  await until('it has ended', () => pool.died === 1);
+  const waits = pool.ready();
+  pool.close();
+  await t.notThrowsAsync(waits);
+});
+
 test('in place of a worker that died another one starts at once, and it is replaced', async (t) => {
   const pool = await create(t, { iceWorkerCount: 2 });
   await pool.ready();
