@@ -40,6 +40,8 @@ export class FlvFeed extends SharedFeed {
     const { track, data } = packet;
     const trackId = this.#trackIds.get(track.id);
     if (trackId === undefined) return;
+    // of sources whose audio comes behind their video
+    if (track.type === 'audio' && this.#precedes(packet)) return;
     const time = this.#timeOf(packet);
     const { frame } = this.#options;
     this.share({ ...packet, data: frame(typeOf(track), time, [...headOf(packet, trackId), data]) });
@@ -68,6 +70,11 @@ export class FlvFeed extends SharedFeed {
       media.filter((track) => track.type === type).map(({ id }, index) => [id, index] as const);
     this.#trackIds = new Map([...ids('video'), ...ids('audio'), ...events.map(({ id }) => [id, 0] as const)]);
     return [...media, ...events];
+  }
+
+  /** Whether a packet is earlier than the first one. */
+  #precedes({ dts, track }: Packet): boolean {
+    return this.#begin !== undefined && toSeconds(dts, track.timebase) * 1000 < this.#begin;
   }
 
   /** Time of a packet in the tags, in milliseconds. */
