@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import type { FastifyPluginAsync } from 'fastify';
 import type { CertificateStore } from '../tls/certificates.ts';
 import type { ServerConfig } from '../config/model.ts';
@@ -55,6 +56,8 @@ export interface Listener {
     readonly ports: PortPair;
     readonly routes?: FastifyPluginAsync;
     readonly media?: MediaHandler;
+    /** Whether a WebSocket is for the routes, and not for signalling. */
+    readonly takesSocket?: (request: IncomingMessage) => boolean;
     /** Signalling of WebRTC peers on these ports. */
     readonly handlers?: SignallingHandlers;
     /** Use by the pages on its ports. */

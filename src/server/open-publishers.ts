@@ -46,11 +46,12 @@ async function* openFlv({ config, registry, nodes, admission, log }: ListenerCon
     access: admission.access,
     crossDomains: defaults.crossDomains,
     extended: modules.ertmp.enable,
+    proxies: blockList(modules.forwardedFor?.networks),
     log,
   });
   const ports = portsOf(bind.publishers.flv);
-  const { routes, media } = publisher;
-  yield { component: publisher, addresses: { flv: ports }, http: { ports, routes, media } };
+  const { routes, media, takesSocket } = publisher;
+  yield { component: publisher, addresses: { flv: ports }, http: { ports, routes, media, takesSocket } };
 }
 
 async function* openLlhls(context: ListenerContext): AsyncIterable<Listener> {

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import type { FastifyPluginAsync } from 'fastify';
 import type { Listener } from './listeners.ts';
 import type { MediaHandler } from '../web/pages.ts';
@@ -11,6 +12,7 @@ export interface HttpEntry {
   readonly serves: ServedHere[];
   handlers: SignallingHandlers;
   media?: MediaHandler;
+  takesSocket?: (request: IncomingMessage) => boolean;
 }
 
 /** Routes and signalling of HTTP ports, by port. */
@@ -28,11 +30,16 @@ export class PortTable {
     return [...this.#ports.values()];
   }
 
-  #add(port: number, secure: boolean, { routes, media, handlers, serves }: NonNullable<Listener['http']>): void {
+  #add(
+    port: number,
+    secure: boolean,
+    { routes, media, takesSocket, handlers, serves }: NonNullable<Listener['http']>,
+  ): void {
     const entry = this.#ports.get(port) ?? { port, secure, routes: [], serves: [], handlers: {} };
     if (routes !== undefined) entry.routes.push(routes);
     if (serves !== undefined) entry.serves.push(serves);
     if (media !== undefined) entry.media = media;
+    if (takesSocket !== undefined) entry.takesSocket = takesSocket;
     entry.handlers = { ...entry.handlers, ...handlers };
     this.#ports.set(port, entry);
   }

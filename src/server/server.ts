@@ -332,10 +332,12 @@ export class Server {
       redirects,
       onPublishPage: () => void webrtc?.pool.ready(),
     };
-    for (const { port, secure, routes, serves, media, handlers } of ports.list()) {
+    for (const { port, secure, routes, serves, media, takesSocket, handlers } of ports.list()) {
       const certificates = secure ? this.#certificates : undefined;
       const peers =
-        Object.keys(handlers).length > 0 && webrtc !== undefined ? [webrtc.signalling.routes(handlers)] : [];
+        Object.keys(handlers).length > 0 && webrtc !== undefined
+          ? [webrtc.signalling.routes(handlers, takesSocket)]
+          : [];
       await http.listen(port, [...routes, ...peers, pagesRoutes({ ...pages, serves, media })], certificates);
     }
     const hasTls =

@@ -1,5 +1,6 @@
+import type { BlockList } from 'node:net';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
-import type { Access } from '../../access/access.ts';
+import type { Access, SessionGrant } from '../../access/access.ts';
 import { goneSignal, httpAccess } from '../../access/http-request.ts';
 import { publisherConfig, type PlayRequest } from '../../access/request.ts';
 import type { CrossDomainsConfig } from '../../config/model.ts';
@@ -16,6 +17,8 @@ import { answerError } from '../hls/http/http-error.ts';
 import { NOT_CACHED } from '../hls/http/respond.ts';
 import { flvStart, HttpFeeds, TYPES, type HttpPlayable } from './feeds.ts';
 import { responseLink, type MediaLink } from './link.ts';
+import { MediaSockets, type AdmittedPeer } from './sockets.ts';
+import type { PeerRequest } from '../../webrtc/signalling/request.ts';
 import { fileRoutes, type FileParams } from './routes.ts';
 import { HttpViewer } from './viewer.ts';
 
@@ -28,6 +31,8 @@ export interface HttpFlvPublisherOptions {
   readonly crossDomains?: CrossDomainsConfig | undefined;
   /** FLV may have the codecs of Enhanced RTMP. */
   readonly extended: boolean;
+  /** Networks whose `X-Forwarded-For` is trusted. */
+  readonly proxies?: BlockList | undefined;
   readonly log: Logger;
 }
 
@@ -44,12 +49,15 @@ const CHECK_MS = 1000;
 /** Serves streams as FLV and MPEG-TS without end over HTTP: `/app/stream.flv`, `/app/stream/playlist.flv`, `.ts`. */
 export class HttpFlvPublisher {
   readonly routes: FastifyPluginAsync;
+  /** Whether an upgrade to WebSocket is for media. */
+  readonly takesSocket: MediaSockets['takes'];
   readonly #options: HttpFlvPublisherOptions;
   readonly #log: Logger;
   readonly #faults: FaultLog;
   readonly #caches: StartCaches;
   readonly #feeds: HttpFeeds;
   readonly #crossDomains: CrossDomainRules;
+  readonly #sockets: MediaSockets;
   readonly #viewers = new Set<HttpViewer>();
   readonly #timer = setInterval(() => this.#check(), CHECK_MS).unref();
 
@@ -61,10 +69,21 @@ export class HttpFlvPublisher {
     this.#caches = new StartCaches(registry, 'flv', (_output, { config }) => config.publishers.flv !== undefined);
     this.#feeds = new HttpFeeds({ caches: this.#caches, extended, faults: this.#faults });
     this.#crossDomains = new CrossDomainRules('flv', crossDomains);
-    this.routes = fileRoutes({
+    this.#sockets = new MediaSockets({
+      proxies: options.proxies,
+      log: this.#log,
+      isMedia: (peer) => this.#isMedia(peer),
+      admit: (peer) => this.#admitPeer(peer),
+    });
+    this.takesSocket = this.#sockets.takes;
+    const files = fileRoutes({
       serve: (asked, request, reply) => this.#answer(asked, request, exchangeOf(request, reply)),
       allow: (app, request, exchange) => this.#allow(this.#application(request, app), exchange),
     });
+    this.routes = async (app) => {
+      this.#sockets.attach(app.server);
+      await app.register(files);
+    };
   }
 
   /** Answers requests for `/:app/:stream` that are for media. @returns whether it does */
@@ -80,8 +99,47 @@ export class HttpFlvPublisher {
   close(): void {
     clearInterval(this.#timer);
     for (const viewer of [...this.#viewers]) viewer.end('the server is closing');
+    this.#sockets.close();
     this.#caches.close();
     this.#faults.close();
+  }
+
+  #isMedia({ hostName, app, stream, playlist }: PeerRequest): boolean {
+    const application = this.#options.registry.resolve(hostName)?.applications.get(app);
+    const last = playlist ?? stream;
+    if (readMediaName(last) === undefined) return false;
+    if (playlist === undefined) return this.#serves(application, stream);
+    return application === undefined || publisherConfig(application.config, 'flv') !== undefined;
+  }
+
+  /** @throws what `#admit` does */
+  async #admitPeer(peer: PeerRequest): Promise<AdmittedPeer> {
+    const named = readMediaName(peer.playlist ?? peer.stream);
+    const { name = '', container = 'flv' } = named ?? {};
+    const names = peer.playlist === undefined ? { stream: name } : { playlist: name };
+    const viewer: PlayRequest = { ...peer, ...names, direction: 'outgoing', protocol: 'flv' };
+    const grant = await this.#admit(viewer, container, () => {});
+    return {
+      open: (link) => {
+        const opened = this.#open(viewer, grant, container, link);
+        return (reason) => opened.close(reason);
+      },
+      end: (reason) => grant.end(reason),
+    };
+  }
+
+  /** @param found called with the application @throws what `Access.admitSession` does, codecsNotTaken, fileNotFound */
+  #admit(
+    viewer: PlayRequest,
+    container: MediaName['container'],
+    found: (application: Application) => void,
+  ): Promise<SessionGrant<HttpPlayable>> {
+    return this.#options.access.admitSession(viewer, (output, application, fileName) => {
+      found(application);
+      const playlist = playlistOf(output, fileName);
+      this.#feeds.check(container, output, playlist);
+      return { output, playlist, delayMs: application.config.publishers.flv?.delayBufferTimeMs ?? 0 };
+    });
   }
 
   #application({ hostname }: FastifyRequest, app: string): Application | undefined {
@@ -109,7 +167,7 @@ export class HttpFlvPublisher {
     });
   }
 
-  /** @throws what `Access.admitSession` does, codecsNotTaken, fileNotFound */
+  /** @throws what `#admit` does */
   async #play(asked: Asked, request: FastifyRequest, exchange: Exchange): Promise<void> {
     const { response } = exchange;
     const isHead = request.method === 'HEAD';
@@ -128,12 +186,7 @@ export class HttpFlvPublisher {
       ...httpAccess(request.raw, request),
       signal: goneSignal(response),
     };
-    const grant = await this.#options.access.admitSession(viewer, (output, application, fileName) => {
-      this.#allow(application, exchange);
-      const named = playlistOf(output, fileName);
-      this.#feeds.check(container, output, named);
-      return { output, playlist: named, delayMs: application.config.publishers.flv?.delayBufferTimeMs ?? 0 };
-    });
+    const grant = await this.#admit(viewer, container, (application) => this.#allow(application, exchange));
     if (isHead) {
       grant.end('the stream itself was not asked for');
       response.writeHead(200, { ...exchange.headers, 'content-type': TYPES[container] }).end();
@@ -146,7 +199,7 @@ export class HttpFlvPublisher {
 
   #open(
     { query, app, stream, playlist, client }: PlayRequest,
-    grant: Awaited<ReturnType<Access['admitSession']>> & { readonly found: HttpPlayable },
+    grant: SessionGrant<HttpPlayable>,
     container: MediaName['container'],
     link: MediaLink,
   ): HttpViewer {

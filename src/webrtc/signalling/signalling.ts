@@ -1,5 +1,7 @@
+import type { IncomingMessage } from 'node:http';
 import type { BlockList } from 'node:net';
 import type { FastifyPluginAsync } from 'fastify';
+import type { WebSocket } from 'ws';
 import type { Access } from '../../access/access.ts';
 import type { Redirects } from '../../access/redirects.ts';
 import type { CrossDomainsConfig } from '../../config/model.ts';
@@ -7,7 +9,7 @@ import type { Logger } from '../../log/log.ts';
 import { SignallingConnection } from './connection.ts';
 import type { SignallingHandlers } from './handler.ts';
 import { httpRoutes } from './http-routes.ts';
-import { accessOf, directionOf, unavailable } from './request.ts';
+import { accessOf, directionOf, unavailable, type PeerRequest } from './request.ts';
 import type { ResourceNeighbours } from './resource-neighbours.ts';
 import { Resources } from './resources.ts';
 import { Upgrades } from './upgrades.ts';
@@ -38,19 +40,23 @@ export class Signalling {
     this.#upgrades = new Upgrades(options.proxies, options.access);
   }
 
-  /** Routes under `/:app/:stream` of one port, and the WebSocket upgrades of its HTTP server. */
-  routes(handlers: SignallingHandlers): FastifyPluginAsync {
+  /**
+   * Routes under `/:app/:stream` of one port, and the WebSocket upgrades of its HTTP server.
+   * @param isOthers whether an upgrade is for another module
+   */
+  routes(handlers: SignallingHandlers, isOthers?: (request: IncomingMessage) => boolean): FastifyPluginAsync {
     const { access, redirects, onPeer, log, crossDomains } = this.#options;
     const http = httpRoutes({ handlers, resources: this.#resources, access, redirects, crossDomains });
     return async (fastify) => {
       if (onPeer !== undefined) fastify.addHook('onRequest', async () => onPeer());
-      this.#upgrades.attach(fastify.server, (socket, request) => {
+      const onSocket = (socket: WebSocket, request: PeerRequest): void => {
         onPeer?.();
         const direction = directionOf(request.query);
         const handler = direction === 'incoming' ? handlers.publish : handlers.play;
         const onUnavailable = (): void => access.report(accessOf(request, direction), unavailable(direction));
         new SignallingConnection({ socket, request, handler, onUnavailable, log });
-      });
+      };
+      this.#upgrades.attach(fastify.server, onSocket, isOthers);
       await fastify.register(http);
     };
   }

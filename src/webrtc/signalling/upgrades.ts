@@ -37,11 +37,12 @@ export class Upgrades {
     this.#access = access;
   }
 
-  /** Handles the upgrades of an HTTP server until `close`. */
-  attach(server: Server, onSocket: OnSocket): void {
+  /** Handles the upgrades of an HTTP server until `close`. @param isOthers whether one is for another module */
+  attach(server: Server, onSocket: OnSocket, isOthers: (request: IncomingMessage) => boolean = () => false): void {
     if (this.#servers.has(server)) return;
-    const listener = (request: IncomingMessage, socket: Duplex, head: Buffer) =>
-      this.#upgrade(request, socket, head, onSocket);
+    const listener = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
+      if (!isOthers(request)) this.#upgrade(request, socket, head, onSocket);
+    };
     this.#servers.set(server, listener);
     server.on('upgrade', listener);
     server.once('close', () => this.#servers.delete(server));
@@ -108,7 +109,8 @@ export class Upgrades {
   }
 }
 
-function peerRequest(request: IncomingMessage, proxies: BlockList | undefined): PeerRequest | undefined {
+/** Reads the names in a request for an upgrade; undefined where its path names no stream. */
+export function peerRequest(request: IncomingMessage, proxies: BlockList | undefined): PeerRequest | undefined {
   const { url = '', headers, socket } = request;
   const mark = url.indexOf('?');
   const path = mark < 0 ? url : url.slice(0, mark);
