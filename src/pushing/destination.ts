@@ -1,6 +1,7 @@
 import { hostFromUrl } from '../lib/address.ts';
 import { cutsCredentials, FRAGMENT_FAULT } from '../protocols/outbound/fragment.ts';
 import type { Credentials } from '../protocols/rtmp/publisher-authentication.ts';
+import { SRT_PORT } from '../protocols/srt/call-url.ts';
 import { SrtError } from '../protocols/srt/error.ts';
 import { readSrtQuery, withWholeQuery } from '../protocols/srt/query.ts';
 import { PushError } from './error.ts';
@@ -16,7 +17,7 @@ const SCHEMES = {
 export type PushProtocol = keyof typeof SCHEMES;
 type Scheme = (typeof SCHEMES)[PushProtocol][number];
 
-const PORTS: Readonly<Record<Scheme, number>> = { rtmp: 1935, rtmps: 443, udp: 4000, tcp: 4000, srt: 9999 };
+const PORTS: Readonly<Record<Scheme, number>> = { rtmp: 1935, rtmps: 443, udp: 4000, tcp: 4000, srt: SRT_PORT };
 
 export interface Destination {
   readonly protocol: PushProtocol;

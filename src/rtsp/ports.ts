@@ -85,7 +85,7 @@ export class RtspPorts {
   close(): Promise<void> {
     this.#closed ??= (async () => {
       clearInterval(this.#timer);
-      await this.#opening?.catch(() => {});
+      await this.#opening;
       this.#sessions.closeAll('the server is closing');
       for (const server of this.#servers) await server.close();
       for (const datagrams of this.#datagrams.values()) datagrams.close();

@@ -233,7 +233,7 @@ test('a node that is cut off from Redis alone keeps what exists anyway, listed a
   await until('lapsed', () => !pushed.valid);
   await a.close();
   await until('its process is gone, and what it had', () => !owners.has('pushed'));
-  // the claims are told of at once, the state of the node by the next beat
+  // dropped claims are announced at once, the state of the node comes with the next beat
   await until('shown as lost', () => b.nodes().find(({ id }) => id === 'a')?.state === 'lost');
   leaseOf(await b.claim('pushed', 2, STOP));
 });

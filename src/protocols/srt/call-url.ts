@@ -10,7 +10,7 @@ export interface SrtCallUrl extends SrtQuery {
   readonly port: number;
 }
 
-/** The port of OvenMediaEngine's SRT, as for pushes. */
+/** Port of a URL that names none: that of OvenMediaEngine's SRT. */
 export const SRT_PORT = 9999;
 const MAX_LENGTH = 4096;
 

@@ -14,6 +14,8 @@ import { assignLanes, openLane } from './lanes.ts';
 
 /** Longest interval of key frames, for sources that are joined between two of them. */
 const VIDEO_WAIT_MS = 5000;
+/** Most missing messages that continuity counters reveal: two have at most 14 packets, and the counters 16 values. */
+const COUNTED_MESSAGES = 2;
 /** Unsupported streams that are logged. */
 const MAX_REPORTED = 32;
 
@@ -110,6 +112,11 @@ export class TsSource {
 
   lost(): void {
     this.#demuxer.lost();
+  }
+
+  /** Messages of up to seven packets are missing here. */
+  lostMessages(messages: number): void {
+    if (messages > COUNTED_MESSAGES) this.lost();
   }
 
   flush(): void {

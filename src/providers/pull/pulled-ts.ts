@@ -1,10 +1,10 @@
 import type { Connection } from '../../core/source.ts';
 import { FaultLog } from '../../log/log.ts';
 import { TsSource } from '../mpegts-intake/source.ts';
+import { tsConfig } from '../mpegts-intake/ts-config.ts';
 import { PullError } from './error.ts';
 import type { PullSource, SourceOptions, SourceSink } from './source.ts';
 import { trackSink } from './track-sink.ts';
-import { tsConfig } from './ts-config.ts';
 
 /** Connection by which a transport stream arrives. */
 export interface TsLine {
@@ -58,14 +58,11 @@ export class PulledTs implements PullSource {
     this.#source?.push(bytes);
   }
 
-  /**
-   * Counts SRT messages that were not received in time, in spite of retransmission.
-   * @param isCounted whether continuity counters reveal the gap
-   */
-  lost(messages: number, isCounted: boolean): void {
+  /** Counts SRT messages that were not received in time, in spite of retransmission. */
+  lost(messages: number): void {
     this.#sink?.lost(messages);
     this.#faults.count('SRT messages were lost in the network');
-    if (!isCounted) this.#source?.lost();
+    this.#source?.lostMessages(messages);
   }
 
   /** Nothing follows. Idempotent. */

@@ -4,7 +4,7 @@ import { RtpReceiver } from '../../protocols/rtp/receive/receiver.ts';
 import { placed } from '../intake/local-clock.ts';
 import { GapTimer } from '../rtp/gap-timer.ts';
 import { TsSource } from '../mpegts-intake/source.ts';
-import { tsConfig } from '../pull/ts-config.ts';
+import { tsConfig } from '../mpegts-intake/ts-config.ts';
 import { DATAGRAM_WAIT_MS, type RtspIngestOptions } from './ingest.ts';
 import { TRANSPORT_STREAM } from './track-source.ts';
 

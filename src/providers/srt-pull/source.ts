@@ -8,8 +8,6 @@ import { PullError } from '../pull/error.ts';
 import { PulledTs } from '../pull/pulled-ts.ts';
 import type { OpenSource, SourceOptions } from '../pull/source.ts';
 
-/** Most missing messages that continuity counters reveal: two have at most 14 packets, and the counters 16 values. */
-const COUNTED_MESSAGES = 2;
 /** Wait of a call for a listener that does not answer. */
 const CALL_MS = 10_000;
 
@@ -49,7 +47,7 @@ function opened(connection: SrtConnection, options: SourceOptions): PulledTs {
   connection.handlers = {
     counted: (statistics) => losses.add(statistics),
     data: (bytes) => source.push(bytes),
-    lost: (messages) => source.lost(messages, messages <= COUNTED_MESSAGES),
+    lost: (messages) => source.lost(messages),
     close: () => source.end('the listener closed the connection'),
   };
   return source;

@@ -12,9 +12,6 @@ import type { StreamId } from '../../protocols/srt/stream-id.ts';
 import { TsSource } from '../mpegts-intake/source.ts';
 import type { HeldMedia, HeldQueue } from './held-media.ts';
 
-/** Most missing messages that continuity counters reveal: two have at most 14 packets, and the counters 16 values. */
-const COUNTED_MESSAGES = 2;
-
 export interface SrtSessionContext {
   readonly access: Access;
   readonly log: Logger;
@@ -133,7 +130,7 @@ export class SrtSession {
     if (this.#source === undefined) return this.#held.lost(messages);
     this.#input?.counters.lost(messages);
     this.#faults.count('SRT messages were lost in the network');
-    if (messages > COUNTED_MESSAGES) this.#source.lost();
+    this.#source.lostMessages(messages);
   }
 
   #ends(): Connection {

@@ -1,8 +1,9 @@
-import { STATUS_CODES, type IncomingMessage, type Server } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
 import type { BlockList } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { WebSocketServer, type WebSocket } from 'ws';
+import type { WebSocket } from 'ws';
 import { KilnError, kilnError } from '../../errors.ts';
+import { MAX_WEB_SOCKETS, refuseUpgrade, WebSockets } from '../../lib/web-sockets.ts';
 import type { Logger } from '../../log/log.ts';
 import { hasDirection, type PeerRequest } from '../../webrtc/signalling/request.ts';
 import { peerRequest } from '../../webrtc/signalling/upgrades.ts';
@@ -30,10 +31,6 @@ export interface AdmittedPeer {
 
 /** Players send nothing but answers to pings. */
 const MAX_MESSAGE = 1024;
-const MAX_CONNECTIONS = 10_000;
-/** A connection that has not answered one ping when the next is due is gone. */
-const PING_MS = 15_000;
-const GRACE_MS = 1000;
 const NORMAL_CLOSURE = 1000;
 const INTERNAL_ERROR = 500;
 /** Bytes of a reason in a close frame (RFC 6455 section 5.5). */
@@ -42,9 +39,7 @@ const MAX_REASON = 100;
 /** WebSockets by which media is played, beside those of WebRTC's signalling. */
 export class MediaSockets {
   readonly #options: MediaSocketsOptions;
-  readonly #wss = new WebSocketServer({ noServer: true, maxPayload: MAX_MESSAGE, perMessageDeflate: false });
-  readonly #silent = new Set<WebSocket>();
-  readonly #timer = setInterval(() => this.#ping(), PING_MS).unref();
+  readonly #sockets = new WebSockets(MAX_MESSAGE);
   #waiting = 0;
 
   constructor(options: MediaSocketsOptions) {
@@ -65,9 +60,7 @@ export class MediaSockets {
 
   /** Idempotent. */
   close(): void {
-    clearInterval(this.#timer);
-    for (const socket of this.#wss.clients) setTimeout(() => socket.terminate(), GRACE_MS).unref();
-    this.#wss.close();
+    this.#sockets.close();
   }
 
   #read(request: IncomingMessage): PeerRequest | undefined {
@@ -78,14 +71,14 @@ export class MediaSockets {
   async #upgrade(peer: PeerRequest, request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     const gone = new AbortController();
     socket.on('error', () => socket.destroy()).once('close', () => gone.abort());
-    if (this.#wss.clients.size + this.#waiting >= MAX_CONNECTIONS)
-      return refuse(socket, kilnError('tooManyConnections', MAX_CONNECTIONS));
+    if (this.#sockets.size + this.#waiting >= MAX_WEB_SOCKETS)
+      return refuse(socket, kilnError('tooManyConnections', MAX_WEB_SOCKETS));
     this.#waiting++;
     try {
       const admitted = await this.#options.admit({ ...peer, signal: gone.signal });
       let isOpen = false;
       if (!socket.destroyed)
-        this.#wss.handleUpgrade(request, socket, head, (webSocket) => {
+        this.#sockets.accept(request, socket, head, (webSocket) => {
           isOpen = true;
           this.#open(webSocket, socket, admitted);
         });
@@ -113,34 +106,15 @@ export class MediaSockets {
       destroy: () => webSocket.terminate(),
     };
     webSocket.on('error', () => webSocket.terminate());
-    webSocket.on('pong', () => this.#silent.delete(webSocket));
     try {
       const left = admitted.open(link);
-      webSocket.once('close', () => {
-        this.#silent.delete(webSocket);
-        left('the viewer left');
-      });
+      webSocket.once('close', () => left('the viewer left'));
     } catch (error) {
       link.end((error as Error).message);
     }
   }
-
-  #ping(): void {
-    for (const socket of this.#wss.clients) {
-      if (this.#silent.has(socket)) socket.terminate();
-      else {
-        this.#silent.add(socket);
-        socket.ping();
-      }
-    }
-  }
 }
 
-/** Answers a request for an upgrade with the status of an error, and lets go of the connection. */
 function refuse(socket: Duplex, error: Error): void {
-  const status = error instanceof KilnError ? error.status : INTERNAL_ERROR;
-  // the end of the client is seen only by reading, and may never come
-  socket.on('error', () => socket.destroy()).resume();
-  setTimeout(() => socket.destroy(), GRACE_MS).unref();
-  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+  refuseUpgrade(socket, error instanceof KilnError ? error.status : INTERNAL_ERROR);
 }

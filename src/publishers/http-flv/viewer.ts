@@ -5,6 +5,7 @@ import type { Session } from '../../core/session.ts';
 import { kilnError } from '../../errors.ts';
 import type { Logger } from '../../log/log.ts';
 import { FeedDelivery, type DeliveredFeed } from '../feed-delivery.ts';
+import { StallWatch } from '../stall-watch.ts';
 import type { MediaLink } from './link.ts';
 
 export interface HttpViewerOptions {
@@ -18,8 +19,6 @@ export interface HttpViewerOptions {
   readonly onClose: () => void;
 }
 
-/** A viewer that receives nothing for this long is disconnected. */
-const MAX_STALLED_MS = 30_000;
 /** Beyond it packets wait in the viewer's queue, where late ones are dropped. */
 const MAX_UNSENT_BYTES = 256 * 1024;
 
@@ -37,7 +36,7 @@ export class HttpViewer implements Session {
   #feed: DeliveredFeed | undefined;
   #delivery: FeedDelivery | undefined;
   #uncount: (() => void) | undefined;
-  #stalled: { readonly since: number; readonly unsent: number } | undefined;
+  readonly #stall = new StallWatch();
   #hasSent = false;
   #closed = false;
 
@@ -76,13 +75,9 @@ export class HttpViewer implements Session {
 
   /** Closes a viewer that has stalled. */
   check(now: number): void {
-    if (this.#stalled === undefined) return;
-    const { unsent } = this.#link;
-    if (unsent < this.#stalled.unsent) this.#stalled = { since: now, unsent };
-    else if (now - this.#stalled.since > MAX_STALLED_MS) {
-      this.close('the viewer does not receive the stream', 'warn');
-      this.#link.destroy();
-    }
+    if (!this.#stall.isStalled(now, this.#link.unsent)) return;
+    this.close('the viewer does not receive the stream', 'warn');
+    this.#link.destroy();
   }
 
   /** The viewer has left. @param level of the reason in the log */
@@ -116,7 +111,7 @@ export class HttpViewer implements Session {
     this.#link.send(data);
     const { unsent } = this.#link;
     if (unsent <= MAX_UNSENT_BYTES) return true;
-    this.#stalled ??= { since: performance.now(), unsent };
+    this.#stall.full(unsent);
     return false;
   }
 
@@ -129,7 +124,7 @@ export class HttpViewer implements Session {
   }
 
   #writable(): void {
-    this.#stalled = undefined;
+    this.#stall.taken();
     this.#delivery?.resume();
   }
 }

@@ -9,6 +9,7 @@ import { MessageType } from '../../protocols/rtmp/message.ts';
 import { playMessage, type Play, type PlayLink } from '../../protocols/rtmp/play.ts';
 import { FeedDelivery } from '../feed-delivery.ts';
 import type { FlvFeed } from '../flv/feed.ts';
+import { StallWatch } from '../stall-watch.ts';
 import type { Playable } from '../flv/feeds.ts';
 
 export interface ViewerContext {
@@ -21,8 +22,6 @@ export interface ViewerContext {
   readonly onClose: () => void;
 }
 
-/** A viewer that receives nothing for this long is disconnected. */
-const MAX_STALLED_MS = 30_000;
 const NOT_FOUND = 404;
 /** Data message by which players may read audio and video: Flash Media Server 3 and later send it. */
 const SAMPLE_ACCESS = playMessage(MessageType.DataAmf0, 0, [encodeAmf0('|RtmpSampleAccess', true, true)]);
@@ -44,7 +43,7 @@ export class RtmpViewer implements Session, Play {
   #isPaused = false;
   readonly #unwanted = new Set<'audio' | 'video'>();
   #uncount: (() => void) | undefined;
-  #stalled: { readonly since: number; readonly unsent: number } | undefined;
+  readonly #stall = new StallWatch();
   #hasSent = false;
   #closed = false;
 
@@ -104,16 +103,13 @@ export class RtmpViewer implements Session, Play {
   }
 
   writable(): void {
-    this.#stalled = undefined;
+    this.#stall.taken();
     this.#delivery?.resume();
   }
 
   /** Closes a viewer that has stalled. */
   check(now: number): void {
-    if (this.#stalled === undefined) return;
-    const { unsent } = this.#link;
-    if (unsent < this.#stalled.unsent) this.#stalled = { since: now, unsent };
-    else if (now - this.#stalled.since > MAX_STALLED_MS) this.#end('the viewer does not receive the stream', 'warn');
+    if (this.#stall.isStalled(now, this.#link.unsent)) this.#end('the viewer does not receive the stream', 'warn');
   }
 
   close(reason: string): void {
@@ -181,7 +177,7 @@ export class RtmpViewer implements Session, Play {
     this.#hasSent = true;
     this.#link.send(tags);
     if (!this.#link.isFull) return true;
-    this.#stalled ??= { since: performance.now(), unsent: this.#link.unsent };
+    this.#stall.full(this.#link.unsent);
     return false;
   }
 

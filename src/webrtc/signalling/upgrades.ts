@@ -1,19 +1,15 @@
 import type { IncomingMessage, Server } from 'node:http';
 import type { BlockList } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { WebSocketServer, type WebSocket } from 'ws';
+import type { WebSocket } from 'ws';
 import type { Access } from '../../access/access.ts';
 import { httpAccess } from '../../access/http-request.ts';
 import type { RefusalReason } from '../../access/refusal-counts.ts';
+import { MAX_WEB_SOCKETS, refuseUpgrade, WebSockets } from '../../lib/web-sockets.ts';
 import { forwarded } from './forwarded.ts';
 import { directionOf, type PeerRequest } from './request.ts';
 
 const MAX_MESSAGE = 128 * 1024;
-const MAX_CONNECTIONS = 10_000;
-/** A connection that has not answered one ping when the next is due is gone. */
-const PING_MS = 15_000;
-const GOING_AWAY = 1001;
-const GRACE_MS = 1000;
 /** Characters of a rejected path that are logged. */
 const MAX_ASKED = 300;
 
@@ -23,10 +19,8 @@ type OnSocket = (socket: WebSocket, request: PeerRequest) => void;
 export class Upgrades {
   readonly #proxies: BlockList | undefined;
   readonly #access: Pick<Access, 'report'>;
-  readonly #wss = new WebSocketServer({ noServer: true, maxPayload: MAX_MESSAGE, perMessageDeflate: false });
+  readonly #sockets = new WebSockets(MAX_MESSAGE);
   readonly #servers = new Map<Server, (request: IncomingMessage, socket: Duplex, head: Buffer) => void>();
-  readonly #silent = new Set<WebSocket>();
-  readonly #timer = setInterval(() => this.#ping(), PING_MS).unref();
 
   /**
    * @param proxies networks whose `X-Forwarded-For` is trusted
@@ -50,33 +44,22 @@ export class Upgrades {
 
   /** Closes all connections. Idempotent. */
   close(): void {
-    clearInterval(this.#timer);
     for (const [server, listener] of this.#servers) server.off('upgrade', listener);
     this.#servers.clear();
-    for (const socket of this.#wss.clients) {
-      socket.close(GOING_AWAY, 'the server is closing');
-      setTimeout(() => socket.terminate(), GRACE_MS).unref();
-    }
-    this.#wss.close();
+    this.#sockets.close();
   }
 
   #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer, onSocket: OnSocket): void {
     const peer = peerRequest(request, this.#proxies);
-    if (peer === undefined || this.#wss.clients.size >= MAX_CONNECTIONS) {
-      const status = peer === undefined ? '404 Not Found' : '503 Service Unavailable';
-      if (peer === undefined) this.#refused(request, 'its path names no stream', 'unread');
-      else this.#refused(request, `${MAX_CONNECTIONS} connections are open`, 'tooManyConnections');
-      // the end of the client is seen only by reading, and may never come
-      socket.on('error', () => socket.destroy()).resume();
-      setTimeout(() => socket.destroy(), GRACE_MS).unref();
-      socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
-      return;
+    if (peer === undefined) {
+      this.#refused(request, 'its path names no stream', 'unread');
+      return refuseUpgrade(socket, 404);
     }
-    this.#wss.handleUpgrade(request, socket, head, (webSocket) => {
-      webSocket.on('pong', () => this.#silent.delete(webSocket));
-      webSocket.once('close', () => this.#silent.delete(webSocket));
-      onSocket(webSocket, peer);
-    });
+    if (this.#sockets.size >= MAX_WEB_SOCKETS) {
+      this.#refused(request, `${MAX_WEB_SOCKETS} connections are open`, 'tooManyConnections');
+      return refuseUpgrade(socket, 503);
+    }
+    this.#sockets.accept(request, socket, head, (webSocket) => onSocket(webSocket, peer));
   }
 
   #refused(request: IncomingMessage, reason: string, kind: RefusalReason): void {
@@ -95,17 +78,6 @@ export class Upgrades {
       reason,
       kind,
     );
-  }
-
-  #ping(): void {
-    for (const socket of this.#wss.clients) {
-      if (this.#silent.has(socket)) {
-        socket.terminate();
-      } else {
-        this.#silent.add(socket);
-        socket.ping();
-      }
-    }
   }
 }
 

@@ -75,7 +75,7 @@ test.serial('a picture of which sixteen transport packets are missing is none', 
         length === SRT_HEADER + LOST_MESSAGE ? [] : [0],
   );
   t.teardown(() => relay.close());
-  // encoding stands still the process that passes its datagrams on: a caller of whom none comes for 5 s is gone
+  // encoded before the call: it blocks this process, and a caller whose datagrams are not passed on for 5 s is taken for gone
   const { sent, ts } = large(2);
   const call = await new SrtCaller(t).call(relay.port, { streamId: 'default/app/talk' });
   // behind the first key frame, which it goes live with; the counters of its PID go on as if nothing were missing

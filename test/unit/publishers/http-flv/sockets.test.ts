@@ -68,7 +68,7 @@ test('the end of a stream, and of a session by the API, closes its WebSockets', 
   t.is(output.sessions.size, 0);
 });
 
-test('WebSockets to what is not there, or not for media, are refused before their handshake', async (t) => {
+test('a WebSocket for an unknown stream, or one without media, is refused before its handshake', async (t) => {
   const { goLive, refused } = await setUp(t);
   goLive([VIDEO]);
   goLive([VIDEO], 'own.flv');
