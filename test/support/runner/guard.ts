@@ -1,0 +1,45 @@
+import type { ExecutionContext, Implementation } from 'ava';
+import { ALL } from './all.ts';
+import { placedError } from './placed-error.ts';
+
+/*
+ * ava has one limit for a whole run. Where it is reached its TAP reporter ends the run without naming the test that hung, so each
+ * test and each hook has a limit of its own.
+ */
+
+/** Longer than anything takes but the long tests of `npm run test:all`, and less than ava's limit. */
+const LIMIT_MS = 8 * 60_000;
+const TEARDOWN_LIMIT_MS = LIMIT_MS + 60_000;
+
+// tests may replace those of the process
+const { setTimeout, clearTimeout } = globalThis;
+
+/** Runs a test, and fails it when it does not end. A teardown that does not end fails its file. */
+export async function runTest(t: ExecutionContext, run: Implementation<unknown[]>, args: unknown[]): Promise<void> {
+  const tooLate = setTimeout(() => {
+    if (!ALL) throw hung(t.title);
+  }, TEARDOWN_LIMIT_MS);
+  // what was registered first is run last
+  t.teardown(() => clearTimeout(tooLate));
+  await runHook(t, run, args);
+}
+
+/** Runs a hook, which has no teardown. */
+export async function runHook(t: ExecutionContext, run: Implementation<unknown[]>, args: unknown[]): Promise<void> {
+  if (typeof run !== 'function') throw new TypeError('macros are not guarded');
+  const { promise, reject } = Promise.withResolvers<never>();
+  const tooLate = setTimeout(() => {
+    if (!ALL) reject(hung(t.title));
+  }, LIMIT_MS);
+  try {
+    await Promise.race([run(t, ...args), promise]);
+  } catch (error) {
+    throw placedError(error);
+  } finally {
+    clearTimeout(tooLate);
+  }
+}
+
+function hung(title: string): Error {
+  return new Error(`"${title}" does not end; open are ${process.getActiveResourcesInfo().join(', ')}`);
+}
