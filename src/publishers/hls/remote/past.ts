@@ -6,7 +6,7 @@ import { Text } from '../answer/text.ts';
 import { journalLines, readJournal } from '../rewind/journal.ts';
 import { numberedName } from '../rewind/numbered-name.ts';
 import { Shelf } from '../rewind/shelf.ts';
-import { firstNumber, withPast } from '../rewind/with-past.ts';
+import { firstAfterGaps, firstNumber, withPast } from '../rewind/with-past.ts';
 import type { PastState, StreamPath } from '../sessions/wire.ts';
 import type { OwnerLink } from './link.ts';
 
@@ -36,6 +36,8 @@ export class RemotePast {
   readonly #loading = new Map<string, Promise<void>>();
   /** `fills` of the other node when a playlist was fetched. */
   readonly #fills = new Map<string, number>();
+  /** Incarnation of the owner that each list is of: another one may have other segments and gaps. */
+  readonly #owners = new Map<string, string>();
   #run: string | undefined;
   /** Seconds of the longest segment in any of the media playlists. */
   #longest = 0;
@@ -54,8 +56,10 @@ export class RemotePast {
    */
   before(list: string, whole: Text, present: () => Text, form: ChunklistForm): Text | Promise<Text> {
     const text = whole.plain.toString();
-    const until = firstNumber(text);
-    if (until === undefined) return present();
+    const first = firstNumber(text);
+    if (first === undefined) return present();
+    // gaps at the head may be at other times in the past, as they are in the other playlists
+    const until = firstAfterGaps(text) ?? first;
     const compose = (): Text => {
       const past = this.#shelves.get(list)?.past;
       const pieces = withPast(text, past, { form, event: this.#options.event, longest: this.#longest });
@@ -64,7 +68,7 @@ export class RemotePast {
     if (until === 0 || this.#covers(list, until) || this.#isUnknown) return compose();
     return this.#load(list, until).then(() => {
       // a playlist must not lose its past, and have it again
-      if (!this.#covers(list, until) && !this.#isUnknown) throw kilnError('streamInterrupted');
+      if (!this.#covers(list, first) && !this.#isUnknown) throw kilnError('streamInterrupted');
       return compose();
     });
   }
@@ -89,6 +93,12 @@ export class RemotePast {
   clear(): void {
     this.#shelves.clear();
     this.#fills.clear();
+    this.#owners.clear();
+  }
+
+  #forget(list: string): void {
+    this.#shelves.delete(list);
+    this.#fills.delete(list);
   }
 
   #covers(list: string, until: number): boolean {
@@ -121,11 +131,19 @@ export class RemotePast {
   async #fetch(list: string, until: number): Promise<void> {
     const { link, calls, path } = this.#options;
     while (!this.#covers(list, until)) {
-      const { node, relayOf } = link.source;
-      const from = this.#shelves.get(list)?.past.next ?? 0;
+      const {
+        node,
+        relayOf,
+        owner: { incarnation },
+      } = link.source;
+      const isOthers = (this.#owners.get(list) ?? incarnation) !== incarnation;
+      const from = isOthers ? 0 : (this.#shelves.get(list)?.past.next ?? 0);
       const request = { ...path, file: list, from, ...(relayOf !== undefined && { relayOf }) };
       const { answer, bytes } = await calls.callForBytes(node, link.calls.past, request, TIMEOUT_MS);
-      if (!this.#take(list, answer, bytes)) return;
+      if (isOthers) this.#forget(list);
+      const isMore = this.#take(list, answer, bytes);
+      this.#owners.set(list, incarnation);
+      if (!isMore) return;
     }
   }
 
@@ -136,8 +154,7 @@ export class RemotePast {
     this.#longest = longest;
     if (fills !== (this.#fills.get(list) ?? fills)) {
       // gaps have become segments: they are fetched from the beginning
-      this.#shelves.delete(list);
-      this.#fills.delete(list);
+      this.#forget(list);
       return true;
     }
     const segments = readJournal(lines.toString());

@@ -35,6 +35,25 @@ export function merged(
   return { segments: sorted.map(({ segment }) => segment), held };
 }
 
+/** Segments of all media playlists of a stream by their numbers, under one number those with media first. @param lists by the file name */
+export function* byNumber(
+  lists: ReadonlyMap<string, readonly PastSegment[]>,
+): Generator<{ readonly list: string; readonly segment: PastSegment }> {
+  const waiting = Array.from(lists, ([list, segments]) => ({ list, segments, at: 0 }));
+  for (;;) {
+    const heads = waiting.flatMap(({ segments, at }) => segments[at]?.msn ?? []);
+    if (heads.length === 0) return;
+    const msn = Math.min(...heads);
+    const found = waiting.flatMap((one) => {
+      const segment = one.segments[one.at];
+      if (segment?.msn !== msn) return [];
+      one.at++;
+      return [{ list: one.list, segment }];
+    });
+    yield* found.sort((one, other) => Number(one.segment.gap) - Number(other.segment.gap));
+  }
+}
+
 /** Adds the next segment that a node has. */
 export function addHeld(held: Held[], list: string, msn: number, node: Holder): void {
   const last = held.at(-1);

@@ -7,6 +7,11 @@ import { PastBlock } from './past-block.ts';
 const NO_RANGE = /^(?!#EXT-X-DATERANGE:).*\n/gm;
 /** Segments in holes; with more, the list begins anew. */
 const MAX_MISSING = 10_000;
+/** Share of its length by which a gap may begin apart from the segment of its number elsewhere. */
+const APART = 0.25;
+
+/** Times of a segment, which are those of the segments of the same number in all playlists of a stream (RFC 8216bis 6.2.4). */
+export type SegmentTimes = Pick<PastSegment, 'duration' | 'wallClock' | 'discontinuity' | 'discontinuitySequence'>;
 
 /**
  * Complete segments of one media playlist, as far back as players may rewind. Media sequence numbers have no holes:
@@ -15,6 +20,7 @@ const MAX_MISSING = 10_000;
 export class PastList {
   /** Query of every name, with its `?`; empty for none. */
   readonly #query: string;
+  readonly #elsewhere: (msn: number) => SegmentTimes | undefined;
   /** Oldest first. */
   #blocks: PastBlock[] = [];
   #first = 0;
@@ -29,8 +35,13 @@ export class PastList {
   #seconds = 0;
   #longest = 0;
 
-  constructor(query: string) {
+  /**
+   * @param query of every name, with its `?`; empty for none
+   * @param elsewhere finds the times of a segment in another playlist of the stream; undefined where none has it
+   */
+  constructor(query: string, elsewhere: (msn: number) => SegmentTimes | undefined = () => undefined) {
     this.#query = query;
+    this.#elsewhere = elsewhere;
   }
 
   /** Media sequence number of the oldest segment; that of the next one while the list is empty. */
@@ -92,6 +103,29 @@ export class PastList {
     return true;
   }
 
+  /**
+   * Lists gaps up to a number that other playlists of the stream have reached, unless they are too many.
+   * @param msn number after the last gap
+   * @param name file name of any segment
+   */
+  extend(msn: number, name: string): void {
+    if (this.empty || this.#missingCount + msn - this.#next > MAX_MISSING) return;
+    this.#missingCount += Math.max(0, msn - this.#next);
+    while (this.#next < msn) this.#append(this.#missing({ name, wallClock: Infinity }));
+  }
+
+  /** Times of a listed segment; undefined for any other. */
+  times(msn: number): SegmentTimes | undefined {
+    if (!this.lists(msn)) return undefined;
+    const block = this.#blockOf(msn);
+    return {
+      duration: block.duration(msn),
+      wallClock: block.wallClock(msn),
+      discontinuity: block.isDiscontinuity(msn),
+      discontinuitySequence: block.discontinuitySequence(msn),
+    };
+  }
+
   /** Removes the segments before a number. */
   dropBefore(msn: number): void {
     for (const until = Math.min(msn, this.#next); this.#first < until; this.#first++)
@@ -108,15 +142,17 @@ export class PastList {
   }
 
   /**
-   * Lists segments in place of gaps; others are ignored. Numbers of discontinuities follow from what is listed then.
-   * @returns media sequence numbers of those that are listed now
+   * Lists segments in place of gaps, and gaps where they are at another time than elsewhere; others are ignored. Numbers of
+   * discontinuities follow from what is listed then.
+   * @returns media sequence numbers of those that are listed now, gaps left out
    */
   fill(segments: readonly PastSegment[]): number[] {
-    const isMissing = ({ msn, gap }: PastSegment): boolean =>
-      !gap && msn >= this.#first && msn < this.#next && !this.has(msn);
+    const isMissing = (segment: PastSegment): boolean =>
+      this.lists(segment.msn) && !this.has(segment.msn) && (!segment.gap || !this.#isTimely(segment));
     const found = new Map(segments.filter(isMissing).map((segment) => [segment.msn, segment]));
     if (found.size === 0) return [];
     const numbers = [...found.keys()];
+    const filled = numbers.filter((msn) => found.get(msn)?.gap === false);
     let last = Math.max(...numbers);
     // up to the first segment after gaps
     do last++;
@@ -134,11 +170,27 @@ export class PastList {
       this.#appendTo(blocks, segment);
     }
     this.#blocks.splice(start, end - start, ...blocks);
-    for (const segment of found.values()) this.#note(segment);
+    for (const segment of found.values()) if (!segment.gap) this.#note(segment);
     this.#ranges.sort((one, other) => one.msn - other.msn);
     this.#fills++;
     this.#changes++;
-    return numbers;
+    return filled;
+  }
+
+  /**
+   * Lists gaps anew that are at another time than the segments of their numbers elsewhere.
+   * @param numbers of segments that are listed elsewhere now
+   * @param nameOf makes the file name of a segment
+   */
+  retime(numbers: readonly number[], nameOf: (msn: number) => string): void {
+    const gaps = numbers.filter((msn) => this.lists(msn) && !this.has(msn));
+    this.fill(gaps.map((msn) => ({ ...this.segment(msn, nameOf(msn)), ...this.#elsewhere(msn) })));
+  }
+
+  /** A gap at the time of the segment of its number elsewhere, unless it is there already. Others stay as they are. */
+  agreed(segment: PastSegment): PastSegment {
+    const times = segment.gap ? this.#elsewhere(segment.msn) : undefined;
+    return times === undefined || isTimely(segment, times) ? segment : { ...segment, ...times };
   }
 
   /** Lists all segments of an initialization as gaps, since that is not there. */
@@ -149,9 +201,14 @@ export class PastList {
     }
   }
 
+  /** Whether a segment is listed, with or without media. */
+  lists(msn: number): boolean {
+    return msn >= this.#first && msn < this.#next;
+  }
+
   /** Whether a segment is listed and has media. */
   has(msn: number): boolean {
-    return msn >= this.#first && msn < this.#next && !this.#blockOf(msn).isGap(msn);
+    return this.lists(msn) && !this.#blockOf(msn).isGap(msn);
   }
 
   /** End of a listed segment, in milliseconds since the epoch. */
@@ -276,24 +333,44 @@ export class PastList {
     return isFirst ? { ...segment, discontinuity: true, discontinuitySequence: discontinuitySequence - 1 } : segment;
   }
 
-  /** The first of the segments that are missing before one that came: as long as the last one, or what time there is for it. */
-  #missing({ name, wallClock }: PastSegment): PastSegment {
+  /**
+   * The first of the segments that are missing before one that came: at the time that it has elsewhere, or else as long as the last one,
+   * or what time there is for it.
+   */
+  #missing({ name, wallClock }: Pick<PastSegment, 'name' | 'wallClock'>): PastSegment {
     const [msn, last] = [this.#next, this.#next - 1];
     const block = this.#blockOf(last);
-    const duration = block.duration(last);
-    const end = this.end(last);
-    return {
+    const before = this.discontinuitiesTo(last);
+    const times = this.#elsewhere(msn) ?? {
+      duration: block.duration(last),
+      wallClock: Math.min(this.end(last), wallClock),
+      discontinuity: false,
+      discontinuitySequence: before,
+    };
+    const gap = {
       name: nameOf(numberedName(name)?.shape ?? name, msn),
       msn,
-      duration,
-      wallClock: Math.min(end, wallClock),
-      discontinuity: false,
-      discontinuitySequence: this.discontinuitiesTo(last),
+      ...times,
       gap: true,
       breaks: '',
       ...(block.init !== undefined && { init: { name: block.init, ...(block.keys !== '' && { keys: block.keys }) } }),
     };
+    return numbered(gap, before);
   }
+
+  /** Whether a listed segment is at about the time of another one. */
+  #isTimely(segment: PastSegment): boolean {
+    const times = this.times(segment.msn);
+    return times !== undefined && isTimely(segment, times);
+  }
+}
+
+/** Whether a segment is at about the time of another one of its number: audio is cut at its own frames. */
+function isTimely(segment: SegmentTimes, times: SegmentTimes): boolean {
+  const apart = Math.abs(segment.wallClock - times.wallClock) / 1000;
+  const number = ({ discontinuity, discontinuitySequence }: SegmentTimes): number =>
+    discontinuitySequence + (discontinuity ? 1 : 0);
+  return apart <= APART * Math.max(segment.duration, times.duration) && number(segment) === number(times);
 }
 
 /** A segment with the number of discontinuities before it; those after gaps may have a discontinuity that the gaps hid. */

@@ -10,10 +10,11 @@ import type { FollowedSegment, Follower } from '../answer/segment-followers.ts';
 import { Text } from '../answer/text.ts';
 import type { Elsewhere, Holder } from './elsewhere.ts';
 import { LateNodes } from './late-nodes.ts';
-import { addHeld, merged, type Held } from './merged.ts';
+import { addHeld, byNumber, merged, type Held } from './merged.ts';
 import type { PastSegment } from './journal.ts';
 import type { RunFiles } from './run-files.ts';
-import { numberedName } from './numbered-name.ts';
+import { nameOf, numberedName } from './numbered-name.ts';
+import type { SegmentTimes } from './past-list.ts';
 import { Shelf } from './shelf.ts';
 import { withPast } from './with-past.ts';
 
@@ -199,14 +200,19 @@ export class Rewind implements Follower {
       elsewhere(),
     ]);
     const lists = new Set([own, ...others.map((node) => node.lists)].flatMap((each) => [...each.keys()]));
+    const all = new Map<string, readonly PastSegment[]>();
     for (const list of lists) {
       const { segments, held } = merged(own.get(list) ?? [], others, list);
-      for (const [index, segment] of segments.entries()) {
-        this.#shelfOf(list, segment.name)?.add(segment);
-        if (index % SEGMENTS_PER_TURN === 0) await turn();
-      }
+      all.set(list, segments);
       this.#elsewhere = [...this.#elsewhere, ...held];
     }
+    let count = 0;
+    for (const { list, segment } of byNumber(all)) {
+      const shelf = this.#shelfOf(list, segment.name);
+      shelf?.add(shelf.past.agreed(segment));
+      if (count++ % SEGMENTS_PER_TURN === 0) await turn();
+    }
+    this.#level();
     for (const shelf of this.#shelves.values()) {
       this.#trim(shelf);
       for (const init of shelf.past.inits) {
@@ -216,6 +222,23 @@ export class Rewind implements Follower {
       }
     }
     this.#late = new LateNodes(others, (found) => this.#fill(found));
+  }
+
+  /** Lets all playlists end with the same number: a node may have died after it had written the last segment of some. */
+  #level(): void {
+    const next = Math.max(0, ...[...this.#shelves.values()].map(({ past }) => past.next));
+    for (const { past, shape } of this.#shelves.values()) past.extend(next, nameOf(shape, next));
+  }
+
+  /** Times of a segment in any playlist but one, of one with media if there is any; undefined where none lists it. */
+  #timesBeside(list: string, msn: number): SegmentTimes | undefined {
+    let times: SegmentTimes | undefined;
+    for (const { name, past } of this.#shelves.values()) {
+      if (name === list || !past.lists(msn)) continue;
+      if (past.has(msn)) return past.times(msn);
+      times ??= past.times(msn);
+    }
+    return times;
   }
 
   /** Lists segments of another node that were gaps so far. Never rejects. */
@@ -231,7 +254,10 @@ export class Rewind implements Follower {
         }
         const held: Held[] = [];
         const playable = part.filter(({ init }) => init === undefined || this.#inits.has(init.name));
-        for (const msn of shelf.past.fill(playable)) addHeld(held, list, msn, holder);
+        const filled = shelf.past.fill(playable.filter(({ gap }) => !gap));
+        for (const msn of filled) addHeld(held, list, msn, holder);
+        for (const other of this.#shelves.values())
+          if (other !== shelf) other.past.retime(filled, (msn) => other.nameOf(msn));
         this.#elsewhere = [...this.#elsewhere, ...held];
         await turn();
       }
@@ -257,7 +283,7 @@ export class Rewind implements Follower {
     const known = this.#shelves.get(list);
     const shape = numberedName(segment)?.shape;
     if (known !== undefined || shape === undefined) return known;
-    const shelf = new Shelf(list, shape, this.#options.query);
+    const shelf = new Shelf(list, shape, this.#options.query, (msn) => this.#timesBeside(list, msn));
     this.#shelves.set(list, shelf);
     this.#byShape.set(shape, shelf);
     return shelf;

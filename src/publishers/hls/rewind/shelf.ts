@@ -1,6 +1,6 @@
 import { Text } from '../answer/text.ts';
 import { iFrameList, type IFrameListOptions } from './i-frame-list.ts';
-import { PastList } from './past-list.ts';
+import { PastList, type SegmentTimes } from './past-list.ts';
 import type { PastSegment } from './journal.ts';
 import { nameOf } from './numbered-name.ts';
 
@@ -28,11 +28,11 @@ export class Shelf {
   /** Playlist of I-frames, and the state of the past that it shows. */
   #iFrames: { readonly state: string; readonly text: Text } | undefined;
 
-  /** @param shape of the names of its segments @param query as of `PastList` */
-  constructor(name: string, shape: string, query: string) {
+  /** @param shape of the names of its segments @param query as of `PastList` @param elsewhere as of `PastList` */
+  constructor(name: string, shape: string, query: string, elsewhere?: (msn: number) => SegmentTimes | undefined) {
     this.name = name;
     this.shape = shape;
-    this.past = new PastList(query);
+    this.past = new PastList(query, elsewhere);
   }
 
   /** Playlist of its I-frames, built once for each change; undefined where there are none. */

@@ -18,6 +18,7 @@ const KEY = /^#EXT-X-KEY:.*\n/gm;
 const MAP = /^((?:#EXT-X-(?:DISCONTINUITY|DATERANGE:.*|KEY:.*)\n)*)#EXT-X-MAP:URI="([^"]*)"\n/;
 /** Target durations from the end of the playlist beyond which a delta update may skip segments (RFC 8216bis 4.4.3.8). */
 const SKIP_UNTIL_TARGETS = 6;
+const EVERYTHING: Pick<PastList, 'lists'> = { lists: () => true };
 /** EXT-X-SKIP needs it (RFC 8216bis 8). */
 const SKIP_VERSION = 9;
 
@@ -25,6 +26,12 @@ const SKIP_VERSION = 9;
 export function firstNumber(list: string): number | undefined {
   const number = HEAD.exec(list)?.[2];
   return number === undefined ? undefined : Number(number);
+}
+
+/** Media sequence number of the first segment of a media playlist after gaps at its head; undefined for a text that is none. */
+export function firstAfterGaps(list: string): number | undefined {
+  const [head, , number] = HEAD.exec(list) ?? [];
+  return head === undefined ? undefined : afterGaps(list.slice(head.length), Number(number), EVERYTHING).from;
 }
 
 export interface PastOptions {
@@ -86,10 +93,13 @@ interface Present {
   readonly from: number;
 }
 
-/** Leaves out gaps at the head of a playlist whose segments the past has. The initialization that they name stays in force. */
-function afterGaps(segments: string, msn: number, past: PastList): Present {
+/**
+ * Leaves out gaps at the head of a playlist whose segments the past lists: if that has gaps too, they are at the times of the other
+ * playlists of the stream. The initialization that they name stays in force.
+ */
+function afterGaps(segments: string, msn: number, past: Pick<PastList, 'lists'>): Present {
   let [rest, from, map] = [segments, msn, ''];
-  for (let gap = GAP_AT_HEAD.exec(rest); gap !== null && past.has(from); gap = GAP_AT_HEAD.exec(rest)) {
+  for (let gap = GAP_AT_HEAD.exec(rest); gap !== null && past.lists(from); gap = GAP_AT_HEAD.exec(rest)) {
     map = KEYED_MAP.exec(gap[0])?.[0] ?? map;
     rest = rest.slice(gap[0].length);
     from++;

@@ -106,6 +106,28 @@ test.serial('a node that answers late fills gaps, as far as it has their initial
   t.is(rewind.media(nameOf(4)), undefined);
 });
 
+test.serial('gaps of other playlists come to be at the times of segments that a late node has', async (t) => {
+  virtualTime(t);
+  const list = 'chunklist_1_audio_abcdefgh_llhls.m3u8';
+  const sound = (msn: number): PastSegment => ({ ...segment(msn), name: `seg_1_${msn}_audio_abcdefgh_llhls.m4s` });
+  const there = { ...SILENT, lists: new Map([[list, [0, 8].map(sound)]]) };
+  // longer than the time that there seems to be for it
+  const theirs = [1, 2, 3].map((msn) => ({ ...segment(msn), wallClock: 1000 + msn * 4000, duration: 4 }));
+  const rewind = await open(t, [0, 8], {
+    ...there,
+    more: () => Promise.resolve({ ...SILENT, lists: new Map([[LIST, theirs]]) }),
+  });
+  const { past } = rewind.shelf(list) ?? {};
+  const times = () => [1, 2, 3].map((msn) => past?.segment(msn, '').wallClock);
+  t.notDeepEqual(times(), [5000, 9000, 13_000]);
+  await until('the gaps are filled', () => gaps(rewind).length === 4);
+  t.deepEqual(times(), [5000, 9000, 13_000]);
+  t.deepEqual(
+    [0, 1, 2, 3, 8].map((msn) => past?.has(msn)),
+    [true, false, false, false, true],
+  );
+});
+
 test.serial('a node that never answers is asked some times, with growing pauses', async (t) => {
   virtualTime(t);
   const times: number[] = [];

@@ -272,29 +272,92 @@ test('all segments are read in order, with those that come meanwhile, and lost o
   const found: string[] = [];
   for await (const { name, msn, gap, init, body } of rewind.segments()) {
     found.push(`${name} ${gap ? 'gap' : Buffer.concat([...(await body())]).toString()} ${init?.data.toString()}`);
-    if (msn === 2 && found.length < 5) rewind.segment(segment(3));
+    if (msn === 2 && found.length < 6) rewind.segment(segment(3));
   }
   t.deepEqual(found, [
     `${nameOf(0)} media of 0 init`,
     `${nameOf(1)} gap init`,
     'seg_1_1_audio_abcdefgh_llhls.m4s media of 1 init',
     `${nameOf(2)} media of 2 init`,
+    'seg_1_2_audio_abcdefgh_llhls.m4s gap init',
     `${nameOf(3)} media of 3 init`,
   ]);
 });
 
-test('a journal that is a link, and an initialization that is gone, cost their own segments only', async (t) => {
+const SOUND = 'chunklist_1_audio_abcdefgh_llhls.m3u8';
+const sound = (msn: number, more: Partial<FollowedSegment> = {}): FollowedSegment =>
+  segment(msn, { list: SOUND, name: `seg_1_${msn}_audio_abcdefgh_llhls.m4s`, ...more });
+
+/** Times of all segments of a media playlist, with their numbers and the number of discontinuities. */
+function times(rewind: Rewind, list: string): string[] {
+  const { past } = rewind.shelf(list) ?? {};
+  if (past === undefined) return [];
+  return Array.from({ length: past.next - past.first }, (_, index) => {
+    const { msn, wallClock, duration } = past.segment(past.first + index, '');
+    return `${msn} at ${wallClock} for ${duration}, ${past.discontinuitiesTo(msn)}`;
+  });
+}
+
+test('after a death, playlists of which more and less is on the disk list gaps at the times of the segments', async (t) => {
   const folder = await temporary(t);
-  const sound = (msn: number): FollowedSegment =>
-    segment(msn, {
-      list: 'chunklist_1_audio_abcdefgh_llhls.m3u8',
-      name: `seg_1_${msn}_audio_abcdefgh_llhls.m4s`,
-      init: { name: 'init_1_audio_abcdefgh_llhls.m4s', data: Buffer.from('sound') },
-    });
+  const first = await open(t, folder);
+  for (let msn = 0; msn < 6; msn++) {
+    const step = msn < 4 ? {} : msn === 4 ? { discontinuity: true } : { discontinuitySequence: 1 };
+    first.rewind.segment(segment(msn, { ...step, duration: 2.5 }));
+    if (msn < 4) first.rewind.segment(sound(msn, { duration: 2.5 }));
+  }
+  await first.rewind.close();
+  const { rewind } = await open(t, folder);
+  t.deepEqual(times(rewind, SOUND), times(rewind, LIST));
+  t.deepEqual(times(rewind, SOUND).slice(-3), [
+    '3 at 6000 for 2.5, 0',
+    '4 at 8000 for 2.5, 1',
+    '5 at 10000 for 2.5, 1',
+  ]);
+  t.is(rewind.media('seg_1_5_audio_abcdefgh_llhls.m4s'), undefined);
+  // gaps in front of the next publisher's segments count back from those
+  const next = { discontinuitySequence: 1, duration: 2 };
+  for (const one of [segment, sound])
+    for (let msn = 3; msn < 8; msn++) rewind.segment(one(msn, { ...next, wallClock: 60_000 + msn * 2000, gap: true }));
+  for (const one of [segment, sound]) rewind.segment(one(8, { ...next, wallClock: 76_000, discontinuity: true }));
+  t.deepEqual(times(rewind, SOUND), times(rewind, LIST));
+  t.is(times(rewind, LIST)[6], '6 at 72000 for 2, 1');
+});
+
+test('a playlist whose track comes later has its gaps at the times of the others', async (t) => {
+  const folder = await temporary(t);
   const first = await open(t, folder);
   for (const msn of [0, 1]) {
     first.rewind.segment(segment(msn));
     first.rewind.segment(sound(msn));
+  }
+  await first.rewind.close();
+  const { rewind } = await open(t, folder);
+  const after = { wallClock: 90_000, discontinuitySequence: 1 };
+  rewind.segment(segment(2, { ...after, wallClock: 86_000, discontinuitySequence: 0, gap: true }));
+  rewind.segment(segment(3, { ...after, wallClock: 88_000, discontinuitySequence: 0, discontinuity: true }));
+  rewind.segment(segment(4, after));
+  rewind.segment(sound(4, after));
+  t.deepEqual(times(rewind, SOUND), times(rewind, LIST));
+});
+
+test('a gap of an earlier owner gives way to the time at which another playlist has media', async (t) => {
+  const folder = await temporary(t);
+  const first = await open(t, folder);
+  first.rewind.segment(sound(0));
+  first.rewind.segment(sound(1, { gap: true, wallClock: 40_000 }));
+  for (const msn of [0, 1]) first.rewind.segment(segment(msn));
+  await first.rewind.close();
+  t.deepEqual(times((await open(t, folder)).rewind, SOUND), ['0 at 0 for 2, 0', '1 at 2000 for 2, 0']);
+});
+
+test('a journal that is a link, and an initialization that is gone, cost their own segments only', async (t) => {
+  const folder = await temporary(t);
+  const init = { name: 'init_1_audio_abcdefgh_llhls.m4s', data: Buffer.from('sound') };
+  const first = await open(t, folder);
+  for (const msn of [0, 1]) {
+    first.rewind.segment(segment(msn));
+    first.rewind.segment(sound(msn, { init }));
   }
   await first.rewind.close();
   const outside = join(folder, '../outside');

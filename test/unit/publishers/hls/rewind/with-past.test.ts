@@ -1,6 +1,6 @@
 import test from 'ava';
 import { PastList } from '../../../../../src/publishers/hls/rewind/past-list.ts';
-import { withPast, type PastOptions } from '../../../../../src/publishers/hls/rewind/with-past.ts';
+import { firstAfterGaps, withPast, type PastOptions } from '../../../../../src/publishers/hls/rewind/with-past.ts';
 
 const INIT = 'init_5.m4s';
 
@@ -107,6 +107,22 @@ test('gaps at the head of the playlist give way to segments that the past has', 
   t.is(list?.split(GAP).length, 2);
   t.true(list?.includes(lines(10, GAP)));
   t.is(list?.split('EXT-X-MAP').length, 2);
+});
+
+test('gaps at the head of the playlist give way to gaps that the past lists at other times', (t) => {
+  const later = lines(9, GAP).replace('00:00:18', '00:10:00');
+  const edge = `${HEAD}#EXT-X-MEDIA-SEQUENCE:9\n#EXT-X-DISCONTINUITY-SEQUENCE:1\n${MAP}${later}#EXT-X-DISCONTINUITY\n${lines(10)}`;
+  const list = compose(edge, pastOf(5, 11, [9]));
+  t.deepEqual(numbersIn(list), [5, 6, 7, 8, 9, 10]);
+  t.true(list?.includes(lines(9, GAP)));
+  t.false(list?.includes('00:10:00'));
+});
+
+test('the number after the gaps at the head of a playlist', (t) => {
+  const edge = `${HEAD}#EXT-X-MEDIA-SEQUENCE:8\n${MAP}${lines(8, GAP)}${lines(9, GAP)}#EXT-X-DISCONTINUITY\n${lines(10)}${lines(11, GAP)}`;
+  t.is(firstAfterGaps(edge), 10);
+  t.is(firstAfterGaps(EDGE), 10);
+  t.is(firstAfterGaps('#EXTM3U\n'), undefined);
 });
 
 test('the initialization of gaps that give way stays in force if it is another one', (t) => {
