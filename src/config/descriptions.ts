@@ -258,7 +258,7 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'Application/Providers': 'By which protocols streams may be published or pulled. One that is absent is off.',
   'Providers/RTMP': 'RTMP.',
   'Providers/SRT': 'SRT.',
-  'Providers/MPEGTS': 'MPEG-TS over UDP.',
+  'Providers/MPEGTS': 'MPEG-TS over UDP, and pulls over HTTP.',
   'Providers/RTSPPull': 'Streams pulled from RTSP servers.',
   'Providers/RTMPPull': 'Streams pulled from RTMP servers.',
   'Providers/RTSP': 'RTSP, by publishers.',

@@ -37,7 +37,9 @@ async function serve(t: ExecutionContext) {
     else if (url === '/loop.ts') response.writeHead(302, { Location: '/loop.ts' }).end();
     else if (url === '/to-file.ts') response.writeHead(302, { Location: 'file:///etc/passwd' }).end();
     else if (url === '/to-link-local.ts') response.writeHead(302, { Location: 'http://169.254.169.254/' }).end();
-    else if (url === '/live.m3u8') response.writeHead(200, { 'Content-Type': 'application/vnd.apple.mpegurl' }).end();
+    else if (url === '/live.m3u8' || url === '/list.php')
+      response.writeHead(200, { 'Content-Type': 'application/vnd.apple.mpegurl' }).end();
+    else if (url === '/page.ts') response.writeHead(200, { 'Content-Type': 'text/html' }).end();
     else if (url === '/closed.ts') response.socket?.destroy();
     else response.writeHead(404).end();
   }).listen(0, '127.0.0.1');
@@ -85,10 +87,9 @@ test.serial('what cannot be pulled over HTTP is told', async (t) => {
   for (const [url, reason] of [
     [`http://${host}/none.ts`, /the server answered with 404/],
     [`http://user:secret@${host}/live.ts`, /the server answered with 401/],
-    [
-      `http://${host}/live.m3u8`,
-      /the server answered with application\/vnd\.apple\.mpegurl, which is no transport stream/,
-    ],
+    [`http://${host}/live.m3u8`, /the answer is no playlist of HLS/],
+    [`http://${host}/list.php`, /the answer is no playlist of HLS/],
+    [`http://${host}/page.ts`, /the server answered with text\/html, which is no transport stream/],
     [`http://user:pass@${host}/away.ts`, /the server answered with 410/],
     [`http://${host}/loop.ts`, /leads to other URLs without end/],
     [`http://${host}/to-file.ts`, /leads to something else than a URL of HTTP/],

@@ -12,6 +12,18 @@ export interface HttpAnswer {
   /** Paused: the caller takes the body, or destroys it. */
   readonly response: IncomingMessage;
   readonly socket: Socket;
+  /** Where it came from, after redirects. */
+  readonly url: URL;
+}
+
+export interface HttpGetOptions {
+  readonly accept: string;
+  /** Further headers for a URL, which redirects may have changed. */
+  readonly headersFor?: (url: URL) => Readonly<Record<string, string>>;
+  /** Called with each answer, those that lead elsewhere included. */
+  readonly onAnswer?: (url: URL, response: IncomingMessage) => void;
+  /** Ends the request, without an answer. */
+  readonly signal?: AbortSignal;
 }
 
 /** Time for the head of an answer, once connected. */
@@ -32,29 +44,38 @@ export function parseHttpUrl(href: string, base?: URL): URL | undefined {
 }
 
 /**
+ * Reads a URL that a resource leads to, as `parseHttpUrl` does. The user and the password of the resource stay with its origin
+ * (RFC 9110 section 15.4).
+ */
+export function parseLinkedUrl(href: string, base: URL): URL | undefined {
+  const url = parseHttpUrl(href, base);
+  if (url?.origin === base.origin && url.username === '') [url.username, url.password] = [base.username, base.password];
+  return url;
+}
+
+/**
  * Asks a server that the guard allows for a resource, on a connection of its own, and follows redirects (RFC 9110 section
  * 15.4), each of which the guard has to allow. A user and a password in the URL are sent as Basic credentials, but to no other
  * origin. A server's certificate is verified.
  * @throws the guard's error when there is no answer
  */
-export async function httpGet(guard: OutboundGuard, target: URL, accept: string): Promise<HttpAnswer> {
+export async function httpGet(guard: OutboundGuard, target: URL, options: HttpGetOptions): Promise<HttpAnswer> {
   let url = target;
   for (let redirects = 0; ; redirects++) {
-    const answer = await ask(guard, url, accept);
+    const answer = await ask(guard, url, options);
+    options.onAnswer?.(url, answer.response);
     const { statusCode = 0, headers } = answer.response;
     if (!REDIRECTS.has(statusCode) || headers.location === undefined) return answer;
     answer.socket.destroy();
-    const next = parseHttpUrl(headers.location, url);
+    const next = parseLinkedUrl(headers.location, url);
     if (next === undefined) throw guard.error(`${shownUrl(url.href)} leads to something else than a URL of HTTP`);
     if (redirects === MAX_REDIRECTS) throw guard.error(`${shownUrl(target.href)} leads to other URLs without end`);
-    // RFC 9110 section 15.4: credentials are for the origin that they were given for
-    if (next.origin === url.origin && next.username === '')
-      [next.username, next.password] = [url.username, url.password];
     url = next;
   }
 }
 
-async function ask(guard: OutboundGuard, url: URL, accept: string): Promise<HttpAnswer> {
+async function ask(guard: OutboundGuard, url: URL, options: HttpGetOptions): Promise<HttpAnswer> {
+  const { accept, headersFor, signal } = options;
   const secure = url.protocol === 'https:';
   const host = hostFromUrl(url.hostname);
   const port = url.port === '' ? (secure ? 443 : 80) : Number(url.port);
@@ -62,7 +83,8 @@ async function ask(guard: OutboundGuard, url: URL, accept: string): Promise<Http
   const asked = request({
     createConnection: () => socket,
     path: url.pathname + url.search,
-    headers: { Host: url.host, Accept: accept, 'User-Agent': 'Kiln', ...authorization(url) },
+    headers: { Host: url.host, Accept: accept, 'User-Agent': 'Kiln', ...authorization(url), ...headersFor?.(url) },
+    signal,
   });
   const late = new Watchdog(ANSWER_MS, () => asked.destroy(new Error('it did not answer in time')));
   try {
@@ -71,7 +93,7 @@ async function ask(guard: OutboundGuard, url: URL, accept: string): Promise<Http
       // an answer that switches protocols ends the request without an error
       asked.once('close', () => reject(new Error(CLOSED)));
     });
-    return { response, socket };
+    return { response, socket, url };
   } catch (error) {
     socket.destroy();
     throw guard.error(`${shownUrl(url.href)}: ${reasonOf(error as NodeJS.ErrnoException)}`);

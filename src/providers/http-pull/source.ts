@@ -4,28 +4,38 @@ import { cutsCredentials, FRAGMENT_FAULT } from '../../protocols/outbound/fragme
 import type { OutboundGuard } from '../../protocols/outbound/guard.ts';
 import { httpGet, parseHttpUrl, type HttpAnswer } from '../../protocols/outbound/http-get.ts';
 import { shownUrl } from '../../protocols/outbound/shown.ts';
+import { HlsPulls } from '../hls-pull/open.ts';
 import { PullError } from '../pull/error.ts';
 import { PulledTs } from '../pull/pulled-ts.ts';
 import type { OpenSource, SourceOptions } from '../pull/source.ts';
 
 const ACCEPT = 'video/mp2t, application/octet-stream;q=0.9, */*;q=0.1';
-/** Types of answers that are no transport stream (RFC 8216 section 10, RFC 9110 section 8.3). */
-const OTHERS =
-  /^(?:text\/|image\/|application\/(?:json|xml|x-mpegurl|vnd\.apple\.mpegurl|dash\+xml)$|audio\/(?:x-)?mpegurl$)/;
+/** Types of playlists of HLS (RFC 8216 section 4, and what servers send besides). */
+const PLAYLISTS = /^(?:application\/(?:x-mpegurl|vnd\.apple\.mpegurl)|audio\/(?:x-)?mpegurl)$/;
+/** Types of answers that are no transport stream (RFC 9110 section 8.3). */
+const OTHERS = /^(?:text\/|image\/|application\/(?:json|xml|dash\+xml)$)/;
 
-/** Receives MPEG-TS from HTTP servers that the guard allows: an answer without an end. */
+/**
+ * Receives streams from HTTP servers that the guard allows: HLS, where the path ends in `.m3u8` or the answer is a playlist, or
+ * MPEG-TS as an answer without an end.
+ */
 export function httpSource(guard: OutboundGuard): OpenSource {
+  const hls = new HlsPulls(guard);
   return async (target, options) => {
     const url = parseHttpUrl(target);
     if (url === undefined || url.hash !== '' || cutsCredentials(target)) {
       const why = target.includes('#') ? ` (${FRAGMENT_FAULT})` : '';
       throw new PullError(`not a URL of HTTP: ${shownUrl(target)}${why}`);
     }
-    const answer = await httpGet(guard, url, ACCEPT);
-    const fault = faultOf(answer);
-    if (fault === undefined) return opened(answer, options);
+    if (/\.m3u8$/i.test(url.pathname)) return await hls.open(url, options);
+    const answer = await httpGet(guard, url, { accept: ACCEPT });
+    const { statusCode, headers } = answer.response;
+    const type = mediaType(headers['content-type'] ?? '');
+    if (statusCode === 200 && !OTHERS.test(type) && !PLAYLISTS.test(type)) return opened(answer, options);
     answer.socket.destroy();
-    throw new PullError(fault);
+    if (statusCode !== 200) throw new PullError(`the server answered with ${statusCode}`);
+    if (PLAYLISTS.test(type)) return await hls.open(url, options);
+    throw new PullError(`the server answered with ${type}, which is no transport stream`);
   };
 }
 
@@ -43,10 +53,4 @@ function opened({ response, socket }: HttpAnswer, options: SourceOptions): Pulle
   response.on('end', () => source.end('the server ended its answer'));
   response.on('close', () => source.end('the server closed the connection'));
   return source;
-}
-
-function faultOf({ response: { statusCode, headers } }: HttpAnswer): string | undefined {
-  if (statusCode !== 200) return `the server answered with ${statusCode}`;
-  const type = mediaType(headers['content-type'] ?? '');
-  return OTHERS.test(type) ? `the server answered with ${type}, which is no transport stream` : undefined;
 }

@@ -34,6 +34,10 @@ export interface TsSourceOptions {
   };
   readonly log: Logger;
   readonly faults: FaultLog;
+  /**
+   * Whether it is read from files, ahead of its times: arrivals then say nothing about them.
+   */
+  readonly isFile?: boolean;
   /** Called at a gap in the transport stream, for protocols that do not count losses themselves. */
   readonly onGap?: () => void;
   /** Called once, when the source sends nothing playable or falls silent; nothing is written after it. */
@@ -70,11 +74,11 @@ export class TsSource {
 
   constructor(options: TsSourceOptions) {
     this.#options = options;
-    const { sink, config, faults } = options;
+    const { sink, config, faults, isFile = false } = options;
     this.#writer = new TrackWriter({
       sink,
       clock: CLOCK,
-      timeline: new Timeline(CLOCK, config.timestampMode !== 'Original', () => this.#arrival),
+      timeline: new Timeline(CLOCK, config.timestampMode !== 'Original', isFile ? null : () => this.#arrival),
       onUnsteady: () => this.#intake.fail('the configuration of the stream changes too often'),
     });
     this.#intake = new Intake({

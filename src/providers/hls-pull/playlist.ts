@@ -1,0 +1,222 @@
+import { parseLinkedUrl } from '../../protocols/outbound/http-get.ts';
+import { PullError } from '../pull/error.ts';
+
+/** Part of a resource (RFC 8216 section 4.3.2.2), in bytes. */
+export interface ByteRange {
+  readonly offset: number;
+  readonly length: number;
+}
+
+/** AES-128 in CBC mode with PKCS7 padding (RFC 8216 section 4.3.2.4). */
+export interface SegmentKey {
+  readonly uri: URL;
+  /** Absent: the sequence number of the segment. */
+  readonly iv: Buffer | undefined;
+}
+
+export interface Resource {
+  readonly uri: URL;
+  readonly range: ByteRange | undefined;
+}
+
+export interface Segment extends Resource {
+  readonly sequence: number;
+  /** In seconds. */
+  readonly duration: number;
+  /** Its media does not continue that of the segment before. */
+  readonly discontinuity: boolean;
+  readonly key: SegmentKey | undefined;
+  /** Initialization of fragmented MP4. */
+  readonly map: Resource | undefined;
+  /** There is no such media (RFC 8216bis section 4.4.4.7). */
+  readonly isGap: boolean;
+}
+
+export interface MediaPlaylist {
+  readonly kind: 'media';
+  /** In seconds. */
+  readonly target: number;
+  readonly segments: readonly Segment[];
+  readonly isEnded: boolean;
+}
+
+/** A choice of a master playlist. */
+export interface Variant {
+  readonly uri: URL;
+  /** Bits per second. */
+  readonly bandwidth: number;
+  /** As RFC 6381 writes them; empty where the playlist does not say. */
+  readonly codecs: readonly string[];
+  /** Audio that is not in the variant itself: its default rendition. */
+  readonly audio: URL | undefined;
+}
+
+export interface MasterPlaylist {
+  readonly kind: 'master';
+  readonly variants: readonly Variant[];
+}
+
+const MAX_SEGMENTS = 20_000;
+const MAX_VARIANTS = 200;
+/** Longest segment that a playlist may announce, in seconds. */
+const MAX_DURATION = 600;
+const ATTRIBUTE = /\s*([A-Z0-9-]+)=("[^"]*"|[^,"]*)(?:,|$)/gy;
+
+/**
+ * Reads a playlist of HLS (RFC 8216; parts and hints of Low-Latency HLS are left out, their segments come a little later).
+ * @param base URL that it came from
+ * @throws PullError that says what is wrong
+ */
+export function parsePlaylist(text: string, base: URL): MediaPlaylist | MasterPlaylist {
+  const lines = text
+    .replace(/^\uFEFF/, '')
+    .split(/\r?\n/)
+    .map((line) => line.trim());
+  if (lines[0] !== '#EXTM3U') throw new PullError('the answer is no playlist of HLS');
+  const isMaster = lines.some((line) => line.startsWith('#EXT-X-STREAM-INF:'));
+  return isMaster ? readMaster(lines, base) : readMedia(lines, base);
+}
+
+function readMaster(lines: readonly string[], base: URL): MasterPlaylist {
+  const audio = new Map<string, URL | undefined>();
+  for (const line of lines) {
+    const value = after(line, '#EXT-X-MEDIA:');
+    if (value === undefined) continue;
+    const { TYPE, URI, DEFAULT, ['GROUP-ID']: group } = attributes(value);
+    if (TYPE !== 'AUDIO' || group === undefined) continue;
+    // without a URI it is in the variant itself
+    if (DEFAULT === 'YES' || !audio.has(group)) audio.set(group, URI === undefined ? undefined : urlOf(URI, base));
+  }
+  const variants: Variant[] = [];
+  for (const [at, line] of lines.entries()) {
+    const value = after(line, '#EXT-X-STREAM-INF:');
+    if (value === undefined) continue;
+    const uri = lines.slice(at + 1).find((next) => next !== '' && !next.startsWith('#'));
+    if (uri === undefined) throw new PullError('a variant of the playlist has no URL');
+    const { BANDWIDTH, AUDIO, CODECS = '' } = attributes(value);
+    variants.push({
+      uri: urlOf(uri, base),
+      bandwidth: Number(BANDWIDTH) || 0,
+      codecs: CODECS.split(',').flatMap((codec) => codec.trim() || []),
+      audio: AUDIO === undefined ? undefined : audio.get(AUDIO),
+    });
+    if (variants.length > MAX_VARIANTS) throw new PullError(`the playlist has more than ${MAX_VARIANTS} variants`);
+  }
+  return { kind: 'master', variants };
+}
+
+function readMedia(lines: readonly string[], base: URL): MediaPlaylist {
+  const segments: Segment[] = [];
+  let target: number | undefined;
+  let sequence = 0;
+  let isEnded = false;
+  let key: SegmentKey | undefined;
+  let map: Resource | undefined;
+  // of the next segment
+  let duration: number | undefined;
+  let discontinuity = false;
+  let isGap = false;
+  let length: string | undefined;
+  /** End of the last range of each resource: one without an offset follows it. */
+  const ends = new Map<string, number>();
+  for (const line of lines) {
+    if (line === '') continue;
+    const [tag = '', value = ''] = /^(#EXT[^:]*):?(.*)$/.exec(line)?.slice(1) ?? [];
+    switch (tag) {
+      case '#EXT-X-TARGETDURATION':
+        target = seconds(value);
+        break;
+      case '#EXT-X-MEDIA-SEQUENCE':
+        sequence = integer(value);
+        break;
+      case '#EXTINF':
+        duration = seconds(value.split(',')[0] ?? '');
+        break;
+      case '#EXT-X-DISCONTINUITY':
+        discontinuity = true;
+        break;
+      case '#EXT-X-GAP':
+        isGap = true;
+        break;
+      case '#EXT-X-BYTERANGE':
+        length = value;
+        break;
+      case '#EXT-X-KEY':
+        key = readKey(value, base);
+        break;
+      case '#EXT-X-MAP': {
+        const { URI, BYTERANGE } = attributes(value);
+        if (URI === undefined) throw new PullError('EXT-X-MAP has no URI');
+        const uri = urlOf(URI, base);
+        map = { uri, range: BYTERANGE === undefined ? undefined : readRange(BYTERANGE, 0) };
+        break;
+      }
+      case '#EXT-X-ENDLIST':
+        isEnded = true;
+        break;
+      default: {
+        if (line.startsWith('#') || duration === undefined) break;
+        const uri = urlOf(line, base);
+        const range = length === undefined ? undefined : readRange(length, ends.get(uri.href) ?? 0);
+        if (range !== undefined) ends.set(uri.href, range.offset + range.length);
+        segments.push({ uri, range, sequence, duration, discontinuity, key, map, isGap });
+        if (segments.length > MAX_SEGMENTS) throw new PullError(`the playlist has more than ${MAX_SEGMENTS} segments`);
+        sequence++;
+        [duration, discontinuity, isGap, length] = [undefined, false, false, undefined];
+      }
+    }
+  }
+  if (target === undefined) throw new PullError('the playlist has no EXT-X-TARGETDURATION');
+  return { kind: 'media', target, segments, isEnded };
+}
+
+function readKey(value: string, base: URL): SegmentKey | undefined {
+  const { METHOD, URI, IV, KEYFORMAT } = attributes(value);
+  if (METHOD === 'NONE') return undefined;
+  if (METHOD !== 'AES-128' || (KEYFORMAT ?? 'identity') !== 'identity')
+    throw new PullError(
+      `its segments are encrypted by ${METHOD ?? 'an unknown method'}, which cannot be decrypted here`,
+    );
+  if (URI === undefined) throw new PullError('EXT-X-KEY has no URI');
+  const digits = /^0x([\da-f]{1,32})$/i.exec(IV ?? '')?.[1];
+  if (IV !== undefined && digits === undefined)
+    throw new PullError('the IV of EXT-X-KEY is no hexadecimal number of 128 bits');
+  return { uri: urlOf(URI, base), iv: digits === undefined ? undefined : Buffer.from(digits.padStart(32, '0'), 'hex') };
+}
+
+/** @param following offset of a range that names none */
+function readRange(value: string, following: number): ByteRange {
+  const [, length, offset] = /^(\d{1,15})(?:@(\d{1,15}))?$/.exec(value.trim()) ?? [];
+  if (length === undefined) throw new PullError('a byte range of the playlist is malformed');
+  return { length: Number(length), offset: offset === undefined ? following : Number(offset) };
+}
+
+function attributes(value: string): Readonly<Record<string, string | undefined>> {
+  const pairs = Array.from(value.matchAll(ATTRIBUTE), ([, name = '', text = '']) => [
+    name,
+    text.replace(/^"|"$/g, '').trim(),
+  ]);
+  return Object.assign(Object.create(null), Object.fromEntries(pairs)) as Record<string, string>;
+}
+
+function after(line: string, tag: string): string | undefined {
+  return line.startsWith(tag) ? line.slice(tag.length) : undefined;
+}
+
+function urlOf(text: string, base: URL): URL {
+  const url = parseLinkedUrl(text, base);
+  if (url === undefined) throw new PullError('the playlist leads to something else than a URL of HTTP');
+  return url;
+}
+
+function seconds(value: string): number {
+  const number = /^\s*\d{1,9}(?:\.\d*)?\s*$/.test(value) ? Number(value) : NaN;
+  if (!(number <= MAX_DURATION))
+    throw new PullError(`the playlist has a duration that is no number of at most ${MAX_DURATION} seconds`);
+  return number;
+}
+
+function integer(value: string): number {
+  if (!/^\s*\d{1,15}\s*$/.test(value)) throw new PullError('EXT-X-MEDIA-SEQUENCE is no number');
+  return Number(value);
+}

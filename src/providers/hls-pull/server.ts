@@ -1,0 +1,150 @@
+import { createDecipheriv } from 'node:crypto';
+import { within } from '../../lib/within.ts';
+import type { Connection } from '../../core/source.ts';
+import { connectionOf } from '../../protocols/outbound/dial.ts';
+import type { OutboundGuard } from '../../protocols/outbound/guard.ts';
+import { httpGet, type HttpAnswer } from '../../protocols/outbound/http-get.ts';
+import { shownUrl } from '../../protocols/outbound/shown.ts';
+import { PullError } from '../pull/error.ts';
+import { Cookies } from './cookies.ts';
+import { parsePlaylist, type MasterPlaylist, type MediaPlaylist, type Resource, type SegmentKey } from './playlist.ts';
+
+const PLAYLISTS = 'application/vnd.apple.mpegurl, application/x-mpegurl, */*;q=0.1';
+const ANY = '*/*';
+const MAX_PLAYLIST_BYTES = 4 * 1024 * 1024;
+const MAX_SEGMENT_BYTES = 1024 * 1024 * 1024;
+/** Time for a playlist or a key, once the answer has begun. */
+const WHOLE_MS = 15_000;
+/** Time without anything of a body. */
+const SILENCE_MS = 10_000;
+const KEY_BYTES = 16;
+/** Keys that are kept: packagers change them every few segments. */
+const MAX_KEYS = 8;
+
+/** Reads what a stream of HLS consists of, from all servers that its playlists lead to and the guard allows. */
+export class HlsServer {
+  readonly #guard: OutboundGuard;
+  readonly #cookies = new Cookies();
+  readonly #keys = new Map<string, Buffer>();
+  readonly #signal: AbortSignal;
+  /** Latest connection. */
+  connection: Connection | undefined;
+
+  /** @param signal ends all requests */
+  constructor(guard: OutboundGuard, signal: AbortSignal) {
+    this.#guard = guard;
+    this.#signal = signal;
+  }
+
+  /** @throws PullError when it cannot be read */
+  async playlist(url: URL): Promise<MediaPlaylist | MasterPlaylist> {
+    const answer = await this.#get(url, PLAYLISTS);
+    const text = (await whole(answer, MAX_PLAYLIST_BYTES)).toString();
+    return parsePlaylist(text, answer.url);
+  }
+
+  /**
+   * The bytes of a segment or an initialization, decrypted, as they come. While none is taken, the server waits.
+   * @param sequence of the segment
+   * @throws PullError when it cannot be read to its end
+   */
+  async *resource(
+    resource: Resource,
+    key: SegmentKey | undefined,
+    sequence: number,
+  ): AsyncGenerator<Buffer, void, undefined> {
+    const secret = key && (await this.#key(key.uri));
+    const answer = await this.#get(resource.uri, ANY, resource.range);
+    const chunks = body(answer, resource.range?.length ?? MAX_SEGMENT_BYTES);
+    if (key === undefined || secret === undefined) return yield* chunks;
+    const decipher = createDecipheriv('aes-128-cbc', secret, key.iv ?? sequenceIv(sequence));
+    for await (const chunk of chunks) yield decipher.update(chunk);
+    try {
+      yield decipher.final();
+    } catch {
+      throw new PullError(`${shownUrl(resource.uri.href)} cannot be decrypted with its key`);
+    }
+  }
+
+  async #key(uri: URL): Promise<Buffer> {
+    const known = this.#keys.get(uri.href);
+    if (known !== undefined) return known;
+    const key = await whole(await this.#get(uri, ANY), KEY_BYTES);
+    if (key.length !== KEY_BYTES) throw new PullError(`${shownUrl(uri.href)} is no key of ${KEY_BYTES} bytes`);
+    const [oldest] = this.#keys.keys();
+    if (oldest !== undefined && this.#keys.size === MAX_KEYS) this.#keys.delete(oldest);
+    this.#keys.set(uri.href, key);
+    return key;
+  }
+
+  async #get(target: URL, accept: string, range?: Resource['range']): Promise<HttpAnswer> {
+    const answer = await httpGet(this.#guard, target, {
+      accept,
+      signal: this.#signal,
+      headersFor: (url) => ({
+        'Accept-Encoding': 'identity',
+        ...cookieHeader(this.#cookies.header(url)),
+        ...(range && { Range: `bytes=${range.offset}-${range.offset + range.length - 1}` }),
+      }),
+      onAnswer: (url, { headers }) => this.#cookies.take(url, headers['set-cookie'] ?? []),
+    });
+    const { statusCode, headers } = answer.response;
+    const encoding = headers['content-encoding'] ?? 'identity';
+    const fault =
+      statusCode !== (range === undefined ? 200 : 206)
+        ? statusCode === 200
+          ? 'it sent the whole instead of a range of bytes'
+          : `the server answered with ${statusCode}`
+        : encoding === 'identity'
+          ? undefined
+          : `the server answered with a content encoding that was not asked for: ${encoding}`;
+    if (fault !== undefined) {
+      answer.socket.destroy();
+      throw new PullError(`${shownUrl(target.href)}: ${fault}`);
+    }
+    this.connection = connectionOf(answer.socket);
+    return answer;
+  }
+}
+
+/** Number of the segment, as an IV (RFC 8216 section 5.2). */
+function sequenceIv(sequence: number): Buffer {
+  const iv = Buffer.alloc(KEY_BYTES);
+  iv.writeBigUInt64BE(BigInt(sequence), 8);
+  return iv;
+}
+
+function cookieHeader(cookie: string | undefined): { readonly Cookie?: string } {
+  return cookie === undefined ? {} : { Cookie: cookie };
+}
+
+async function whole(answer: HttpAnswer, maxBytes: number): Promise<Buffer> {
+  const until = performance.now() + WHOLE_MS;
+  const chunks: Buffer[] = [];
+  for await (const chunk of body(answer, maxBytes)) {
+    chunks.push(chunk);
+    if (performance.now() > until) throw new PullError(`${shownUrl(answer.url.href)} was not sent in time`);
+  }
+  return Buffer.concat(chunks);
+}
+
+/** @throws PullError when it is not sent to its end, or has more bytes */
+async function* body({ response, socket, url }: HttpAnswer, maxBytes: number): AsyncGenerator<Buffer, void, undefined> {
+  const chunks = response[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
+  let bytes = 0;
+  try {
+    for (;;) {
+      const next = await within(SILENCE_MS, chunks.next());
+      if (next === undefined) throw new PullError(`${shownUrl(url.href)}: the server stopped sending`);
+      if (next.done === true) return;
+      bytes += next.value.length;
+      if (bytes > maxBytes) throw new PullError(`${shownUrl(url.href)} has more than ${maxBytes} bytes`);
+      yield next.value;
+    }
+  } catch (error) {
+    if (error instanceof PullError) throw error;
+    throw new PullError(`${shownUrl(url.href)}: the connection was closed in the middle`);
+  } finally {
+    socket.destroy();
+  }
+}

@@ -1,0 +1,146 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import test, { type ExecutionContext } from 'ava';
+import { FileServer } from '../support/hls/file-server.ts';
+import { codecsOf, probe } from '../support/media/probe.ts';
+import { publishPattern } from '../support/media/ffmpeg.ts';
+import { Kiln, type KilnOptions } from '../support/server/kiln.ts';
+import { PATIENCE_MS, until } from '../support/time/until.ts';
+
+const run = promisify(execFile);
+const STREAMS = '/v1/vhosts/default/apps/app/streams';
+const BASIC = `Basic ${Buffer.from('user:pass').toString('base64')}`;
+
+async function start(t: ExecutionContext, options: KilnOptions = { providers: '<MPEGTS/>' }): Promise<Kiln> {
+  const kiln = await Kiln.start(options);
+  t.teardown(() => kiln.stop());
+  return kiln;
+}
+
+async function pull(t: ExecutionContext, kiln: Kiln, name: string, urls: readonly string[], properties = {}) {
+  const { status, body } = await kiln.api<{ readonly message: string }>(STREAMS, 'POST', { name, urls, properties });
+  t.is(status, 201, `${JSON.stringify(body)}\n${kiln.log}`);
+  return await kiln.liveStream(name);
+}
+
+/** A player decodes five seconds without a complaint. */
+async function plays(t: ExecutionContext, kiln: Kiln, name: string): Promise<void> {
+  const url = kiln.httpUrl(`/app/${name}/llhls.m3u8`);
+  await until('it plays', async () => (await fetch(url)).status === 200);
+  t.deepEqual(codecsOf(await probe(url)), ['aac', 'h264']);
+  const strict = ['-v', 'warning', '-xerror', '-err_detect', 'explode'];
+  const { stderr } = await run('ffmpeg', [...strict, '-t', '5', '-i', url, '-map', '0', '-f', 'null', '-'], {
+    timeout: PATIENCE_MS,
+  });
+  t.is(stderr, '');
+}
+
+test.serial('a live stream plays: by its best variant, with a password, cookies and redirects', async (t) => {
+  const server = await FileServer.start(t, ({ url = '', headers }, response) => {
+    if (url === '/start.m3u8') {
+      if (headers.authorization !== BASIC) response.writeHead(401).end();
+      else response.writeHead(302, { Location: '/master.m3u8', 'Set-Cookie': 'node=7; Path=/' }).end();
+      return true;
+    }
+    if (headers.cookie === 'node=7' && headers.authorization === BASIC) return false;
+    response.writeHead(403).end();
+    return true;
+  });
+  const [low, high] = ['low', 'high'].map(
+    (name, at) => `#EXT-X-STREAM-INF:BANDWIDTH=${at + 1}00000,CODECS="avc1.42c01e,mp4a.40.2"\n${name}.m3u8\n`,
+  );
+  const other = '#EXT-X-STREAM-INF:BANDWIDTH=900000,CODECS="dvh1.05.06,mp4a.40.2"\nother.m3u8\n';
+  server.write('master.m3u8', `#EXTM3U\n${low}${high}${other}`);
+  await server.live('high.m3u8');
+  const kiln = await start(t);
+  const url = `http://user:pass@${server.host}/start.m3u8`;
+  const { input } = await pull(t, kiln, 'live', [url], { persistent: true });
+  t.like(input, { sourceType: 'MPEGTS', connection: { protocol: 'TCP', remoteAddress: '127.0.0.1' } });
+  await plays(t, kiln, 'live');
+  t.false(server.asked.includes('/low.m3u8'));
+  await server.leave();
+  await until('it is reported', () => /pulling the stream failed/.test(kiln.log));
+  await server.listen();
+  const asked = server.asked.length;
+  await until('it comes again', () => server.asked.slice(asked).some((path) => path.endsWith('.ts')));
+  await plays(t, kiln, 'live');
+  t.notRegex(kiln.log, /pass@/);
+});
+
+test.serial('encrypted segments, and those of a single file, are read', async (t) => {
+  const server = await FileServer.start(t);
+  await server.ended('secret.m3u8', 12, '-hls_key_info_file', server.key('secret.key'));
+  await server.ended('single.m3u8', 12, '-hls_flags', 'single_file');
+  const kiln = await start(t);
+  for (const name of ['secret', 'single']) {
+    await pull(t, kiln, name, [server.url(`${name}.m3u8?token=1`)]);
+    await plays(t, kiln, name);
+  }
+  // a stream ends with its playlist, and not before what it has is played
+  for (const name of ['secret', 'single'])
+    await until(`${name} is over`, async () => (await kiln.stream(name)).status === 404);
+  t.regex(kiln.log, /the playlist has ended/);
+});
+
+test.serial('what cannot be pulled by HLS is told', async (t) => {
+  const server = await FileServer.start(t, ({ url = '' }, response) => {
+    if (url === '/endless.m3u8') {
+      response.writeHead(200).write('#EXTM3U\n');
+      const line = `#${'x'.repeat(100_000)}\n`;
+      const more = (): void => {
+        while (!response.destroyed && response.write(line));
+      };
+      response.on('drain', more);
+      more();
+      return true;
+    }
+    if (url === '/moved.m3u8') response.writeHead(302, { Location: 'http://169.254.169.254/x.m3u8' }).end();
+    return url === '/moved.m3u8';
+  });
+  const list = (name: string, ...lines: string[]): string => {
+    server.write(`${name}.m3u8`, ['#EXTM3U', '#EXT-X-TARGETDURATION:1', ...lines, ''].join('\n'));
+    return server.url(`${name}.m3u8`);
+  };
+  server.write('page.m3u8', '<!doctype html>');
+  server.write('page.ts', '<!doctype html>');
+  server.write('short.key', 'abc');
+  const kiln = await start(t);
+  const vod = (...lines: string[]): string[] => [...lines, '#EXTINF:1,', 'page.ts', '#EXT-X-ENDLIST'];
+  for (const [url, reason] of [
+    [server.url('none.m3u8'), /none\.m3u8: the server answered with 404/],
+    [server.url('page.m3u8'), /the answer is no playlist of HLS/],
+    [server.url('moved.m3u8'), /pulling from 169\.254\.169\.254:80 is not allowed/],
+    [server.url('endless.m3u8'), /endless\.m3u8 has more than 4194304 bytes/],
+    [list('empty', '#EXT-X-ENDLIST'), /the playlist has ended/],
+    [list('early'), /the playlist does not go on/],
+    [
+      list('local', '#EXTINF:1,', 'http://169.254.169.254/a.ts', '#EXT-X-ENDLIST'),
+      /pulling from 169\.254\.169\.254:80/,
+    ],
+    [
+      list('inner', '#EXTINF:1,', `http://127.0.0.1:${kiln.ports.api}/a.ts`, '#EXT-X-ENDLIST'),
+      /belongs to this server/,
+    ],
+    [list('lost', '#EXTINF:1,', 'none.ts', '#EXTINF:1,', 'none.ts', '#EXTINF:1,', 'none.ts'), /answered with 404/],
+    [list('text', ...vod()), /page\.ts is no transport stream/],
+    [list('fmp4', ...vod('#EXT-X-MAP:URI="init.mp4"')), /its segments are fragmented MP4/],
+    [list('drm', ...vod('#EXT-X-KEY:METHOD=SAMPLE-AES,URI="k"')), /encrypted by SAMPLE-AES/],
+    [list('key', ...vod('#EXT-X-KEY:METHOD=AES-128,URI="short.key"')), /short\.key is no key of 16 bytes/],
+    [list('keyless', ...vod('#EXT-X-KEY:METHOD=AES-128,URI="http://169.254.1.1/k"')), /pulling from 169\.254\.1\.1:80/],
+  ] as const) {
+    const { status } = await kiln.api(STREAMS, 'POST', { name: 'none', urls: [url] });
+    t.is(status, 502, url);
+    t.regex(kiln.log, reason, url);
+  }
+});
+
+test.serial('one Kiln pulls the HLS of another', async (t) => {
+  const origin = await start(t, { hls: '' });
+  const publisher = publishPattern(origin.rtmpUrl('talk'));
+  t.teardown(() => publisher.stop());
+  const url = origin.httpUrl('/app/talk/ts:playlist.m3u8');
+  await until('it plays', async () => (await fetch(url)).status === 200);
+  const kiln = await start(t);
+  await pull(t, kiln, 'copy', [url]);
+  await plays(t, kiln, 'copy');
+});

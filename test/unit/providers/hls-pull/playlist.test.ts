@@ -1,0 +1,128 @@
+import test from 'ava';
+import { parsePlaylist, type MediaPlaylist } from '../../../../src/providers/hls-pull/playlist.ts';
+
+const BASE = new URL('https://cdn.example/live/list.m3u8?token=1');
+const media = (...lines: string[]): MediaPlaylist => {
+  const playlist = parsePlaylist(['#EXTM3U', '#EXT-X-TARGETDURATION:6', ...lines].join('\n'), BASE);
+  if (playlist.kind !== 'media') throw new Error('a master playlist');
+  return playlist;
+};
+
+test('segments have numbers, durations and absolute URLs', (t) => {
+  const { target, segments, isEnded } = media(
+    '#EXT-X-MEDIA-SEQUENCE:7',
+    '#EXTINF:5.96,title, with commas',
+    'a.ts?x=1',
+    '#EXT-X-PROGRAM-DATE-TIME:2026-11-30T00:00:00Z',
+    '#EXTINF:6',
+    '/b.ts',
+    '#EXT-X-DISCONTINUITY',
+    '#EXTINF:6,',
+    'http://other.example/c.ts',
+    '#EXT-X-GAP',
+    '#EXTINF:6,',
+    'd.ts',
+  );
+  t.is(target, 6);
+  t.false(isEnded);
+  t.deepEqual(
+    segments.map(({ sequence, duration, uri, discontinuity, isGap }) => [
+      sequence,
+      duration,
+      uri.href,
+      discontinuity,
+      isGap,
+    ]),
+    [
+      [7, 5.96, 'https://cdn.example/live/a.ts?x=1', false, false],
+      [8, 6, 'https://cdn.example/b.ts', false, false],
+      [9, 6, 'http://other.example/c.ts', true, false],
+      [10, 6, 'https://cdn.example/live/d.ts', false, true],
+    ],
+  );
+  t.true(media('#EXTINF:6,', 'a.ts', '#EXT-X-ENDLIST').isEnded);
+});
+
+test('keys, initializations and byte ranges hold for what follows', (t) => {
+  const { segments } = media(
+    '#EXT-X-MAP:URI="init.mp4",BYTERANGE="800@0"',
+    '#EXT-X-KEY:METHOD=AES-128,URI="key?a=1,b=2",IV=0x1F',
+    '#EXTINF:6,',
+    '#EXT-X-BYTERANGE:1000@500',
+    'all.mp4',
+    '#EXT-X-BYTERANGE:200',
+    '#EXTINF:6,',
+    'all.mp4',
+    '#EXT-X-KEY:METHOD=NONE',
+    '#EXTINF:6,',
+    'c.mp4',
+  );
+  t.like(segments[0], { range: { offset: 500, length: 1000 }, map: { range: { offset: 0, length: 800 } } });
+  t.is(segments[0]?.key?.uri.href, 'https://cdn.example/live/key?a=1,b=2');
+  t.is(segments[0]?.key?.iv?.toString('hex'), '0000000000000000000000000000001f');
+  t.deepEqual(segments[1]?.range, { offset: 1500, length: 200 });
+  t.is(segments[1]?.key, segments[0]?.key);
+  t.is(segments[2]?.key, undefined);
+  t.is(segments[2]?.range, undefined);
+});
+
+test('a master playlist has variants, with the default audio of their group', (t) => {
+  const playlist = parsePlaylist(
+    [
+      '#EXTM3U',
+      '#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="aac",NAME="de",URI="de.m3u8"',
+      '#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="aac",NAME="en, UK",DEFAULT=YES,URI="en.m3u8"',
+      '#EXT-X-STREAM-INF:BANDWIDTH=800000,CODECS="avc1.4d401f,mp4a.40.2",AUDIO="aac"',
+      'low.m3u8',
+      '#EXT-X-STREAM-INF:BANDWIDTH=2500000',
+      '# a comment',
+      'high.m3u8',
+    ].join('\r\n'),
+    BASE,
+  );
+  t.is(playlist.kind, 'master');
+  t.deepEqual(
+    playlist.kind === 'master' &&
+      playlist.variants.map(({ uri, bandwidth, audio }) => [uri.pathname, bandwidth, audio?.pathname]),
+    [
+      ['/live/low.m3u8', 800_000, '/live/en.m3u8'],
+      ['/live/high.m3u8', 2_500_000, undefined],
+    ],
+  );
+});
+
+for (const [what, lines, message] of [
+  ['a page', ['<!doctype html>'], /no playlist of HLS/],
+  ['one without a target duration', ['#EXTM3U', '#EXTINF:6,', 'a.ts'], /no EXT-X-TARGETDURATION/],
+  ['an endless duration', ['#EXTM3U', '#EXT-X-TARGETDURATION:99999'], /no number of at most 600 seconds/],
+  ['a malformed number', ['#EXTM3U', '#EXT-X-TARGETDURATION:6', '#EXT-X-MEDIA-SEQUENCE:-1'], /is no number/],
+  [
+    'a file',
+    ['#EXTM3U', '#EXT-X-TARGETDURATION:6', '#EXTINF:6,', 'file:///etc/passwd'],
+    /something else than a URL of HTTP/,
+  ],
+  ['SAMPLE-AES', ['#EXTM3U', '#EXT-X-KEY:METHOD=SAMPLE-AES,URI="k"'], /encrypted by SAMPLE-AES/],
+  ['a key of a DRM system', ['#EXTM3U', '#EXT-X-KEY:METHOD=AES-128,URI="k",KEYFORMAT="com.example"'], /AES-128/],
+  ['a malformed range', ['#EXTM3U', '#EXTINF:6,', '#EXT-X-BYTERANGE:x@1', 'a.ts'], /byte range/],
+  ['a variant without a URL', ['#EXTM3U', '#EXT-X-STREAM-INF:BANDWIDTH=1'], /a variant of the playlist has no URL/],
+] as const)
+  test(`${what} is rejected`, (t) => {
+    t.throws(() => parsePlaylist(lines.join('\n'), BASE), { name: 'PullError', message });
+  });
+
+test('a playlist that is cut anywhere is read or rejected', (t) => {
+  const text = [
+    '#EXTM3U',
+    '#EXT-X-TARGETDURATION:6',
+    '#EXT-X-KEY:METHOD=AES-128,URI="k",IV=0x00',
+    '#EXTINF:6,',
+    'a.ts',
+  ];
+  const whole = text.join('\n');
+  for (let end = 0; end <= whole.length; end++)
+    try {
+      t.is(parsePlaylist(whole.slice(0, end), BASE).kind, 'media');
+    } catch (error) {
+      t.is((error as Error).name, 'PullError');
+    }
+});
