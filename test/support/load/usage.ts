@@ -15,6 +15,11 @@ export function processTree(pid: number): number[] {
   return tree;
 }
 
+/** The name of the program that a process runs; empty when it is gone. */
+export function programOf(pid: number): string {
+  return read(`/proc/${pid}/comm`).trim();
+}
+
 /** Whether a process is there that has not ended yet. */
 export function isRunning(pid: number): boolean {
   return /^State:\s+[^ZX]/m.test(read(`/proc/${pid}/status`));

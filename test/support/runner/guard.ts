@@ -1,4 +1,5 @@
 import type { ExecutionContext, Implementation } from 'ava';
+import { processTree, programOf } from '../load/usage.ts';
 import { ALL } from './all.ts';
 import { placedError } from './placed-error.ts';
 
@@ -41,5 +42,7 @@ export async function runHook(t: ExecutionContext, run: Implementation<unknown[]
 }
 
 function hung(title: string): Error {
-  return new Error(`"${title}" does not end; open are ${process.getActiveResourcesInfo().join(', ')}`);
+  const open = process.getActiveResourcesInfo().join(', ');
+  const [, ...programs] = processTree(process.pid).map(programOf);
+  return new Error(`"${title}" does not end; open are ${open}; programs that run: ${programs.join(', ') || 'none'}`);
 }
