@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { get } from 'node:http';
+import { text as whole } from 'node:stream/consumers';
 import test, { type ExecutionContext } from 'ava';
 import { signUrl, type PolicyFields } from '../../src/access/policy/sign.ts';
 import { aac } from '../support/media/aac.ts';
@@ -88,9 +89,9 @@ function ask(url: string, port = Number(new URL(url).port)): Promise<Answer> {
   const { host, pathname, search } = new URL(url);
   return new Promise((resolve, reject) => {
     get({ host: '127.0.0.1', port, path: pathname + search, headers: { host }, agent: false }, (message) => {
-      let body = '';
-      message.on('data', (chunk: Buffer) => (body += chunk.toString()));
-      message.on('end', () => resolve({ status: message.statusCode ?? 0, body }));
+      const status = message.statusCode ?? 0;
+      // one that is cut rejects
+      whole(message).then((body) => resolve({ status, body }), reject);
     }).on('error', reject);
   });
 }

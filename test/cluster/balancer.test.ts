@@ -1,4 +1,5 @@
 import { get } from 'node:http';
+import { text as whole } from 'node:stream/consumers';
 import test, { type ExecutionContext } from 'ava';
 import { BEHIND_BALANCER, startBalancer, type Balancer } from '../support/network/balancer.ts';
 import { patternArguments, Program } from '../support/media/ffmpeg.ts';
@@ -39,9 +40,9 @@ function call(
   const headers = { authorization: `Basic ${Buffer.from(token).toString('base64')}` };
   return new Promise((resolve, reject) => {
     get({ host: '127.0.0.1', port: api, path, method, headers, localAddress, agent: false }, (message) => {
-      let body = '';
-      message.on('data', (chunk: Buffer) => (body += chunk.toString()));
-      message.on('end', () => resolve({ status: message.statusCode ?? 0, body }));
+      const status = message.statusCode ?? 0;
+      // one that is cut rejects
+      whole(message).then((body) => resolve({ status, body }), reject);
     }).on('error', reject);
   });
 }

@@ -538,6 +538,6 @@ test('an error that a handler of calls throws is reported on its node', async (t
   );
   t.is((await a.forward(b.self, CALL, TIMEOUT)).status, 500);
   await until('told', () => faults.includes('of the handler'));
-  const stream = await a.connect(b.self, '/media', TIMEOUT);
-  await once(stream.resume(), 'close');
+  const stream = (await a.connect(b.self, '/media', TIMEOUT)).resume();
+  await until('it is closed', () => stream.closed);
 });

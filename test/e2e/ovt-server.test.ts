@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { connect } from 'node:net';
 import { mock } from 'node:test';
 import test from 'ava';
@@ -219,7 +220,7 @@ test.serial('a client that sends anything else costs no other anything', async (
       noise.writeUInt16BE(round % 3 === 1 ? noise.length - 18 : upTo(40_000), 16);
     }
     socket.write(noise);
-    if (round % 2 === 0) await new Promise((resolve) => socket.once('connect', resolve));
+    if (round % 2 === 0) await once(socket, 'connect');
     if (round % 5 === 0) socket.end();
     t.teardown(() => socket.destroy());
     if (round % 4 === 0) setImmediate(() => socket.destroy());

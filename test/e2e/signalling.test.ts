@@ -335,8 +335,9 @@ for (const when of ['before the answer comes', 'while it is worked on']) {
       process.kill(pid, 'SIGSTOP');
       client.send(answer);
       // answered behind the message in front of it
-      client.socket.ping();
-      await new Promise((pong) => client.socket.once('pong', pong));
+      let isAnswered = false;
+      client.socket.once('pong', () => (isAnswered = true)).ping();
+      await until('it is answered', () => isAnswered);
       process.kill(pid, 'SIGKILL');
     }
     t.deepEqual(await client.command('stop'), { command: 'stop', id: offer?.id, peer_id: 0 } as object);

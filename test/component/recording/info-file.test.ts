@@ -24,7 +24,7 @@ test('two processes and a dead one share an info file, and readers always find i
   const children = ids.map((id) => spawn(process.execPath, [CHILD, path, id, String(EACH)], { stdio: 'inherit' }));
   const exits = children.map(async (child) => (await once(child, 'exit'))[0] as number);
   let readings = 0;
-  while (children.some(({ exitCode }) => exitCode === null)) {
+  while (children.some(({ exitCode, signalCode }) => exitCode === null && signalCode === null)) {
     if (existsSync(path)) entriesOf(readFileSync(path, 'utf8'));
     readings++;
     await delay(2);

@@ -81,7 +81,12 @@ function http2Client(t: Pick<ExecutionContext, 'teardown'>, socket: TLSSocket, h
         { endStream: body === undefined },
       );
       if (body !== undefined) stream.end(body);
-      const [response] = (await once(stream, 'response')) as [IncomingHttpHeaders & { ':status': number }];
+      // a stream may close without an error
+      const closed = new AbortController();
+      stream.once('close', () => closed.abort(new Error('the stream was closed without an answer')));
+      const [response] = (await once(stream, 'response', { signal: closed.signal })) as [
+        IncomingHttpHeaders & { ':status': number },
+      ];
       return { status: response[':status'], headers: response, body: await read(stream) };
     },
   };

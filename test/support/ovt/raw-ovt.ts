@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { connect } from 'node:net';
 import type { ExecutionContext } from 'ava';
 import { readMessage, toResponse, writeMessage, type Response } from '../../../src/protocols/ovt/message.ts';
@@ -25,7 +26,7 @@ export async function rawOvt(t: Pick<ExecutionContext, 'teardown'>, port: number
     .on('data', (bytes: Buffer) => receiver.push(bytes))
     .on('error', () => {})
     .on('close', () => (closed = true));
-  await new Promise((resolve) => socket.once('connect', resolve));
+  await once(socket, 'connect');
   let id = 0;
   const next = () =>
     until('an answer', () => {

@@ -1,6 +1,7 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
+import { PATIENCE_MS } from '../time/until.ts';
 
 export interface CallOptions {
   readonly host?: string;
@@ -84,7 +85,11 @@ export class SrtCaller {
     const id = this.#ids++;
     const waiting = Promise.withResolvers<number>();
     this.#waiting.set(id, waiting);
-    this.#child.send({ id, ask } satisfies CallerRequest);
-    return waiting.promise;
+    // what libsrt sends blocks until there is room for it
+    const late = setTimeout(() => waiting.reject(new Error(`not in time: ${ask.do} of the caller`)), PATIENCE_MS);
+    this.#child.send({ id, ask } satisfies CallerRequest, (error) => {
+      if (error !== null) waiting.reject(error);
+    });
+    return waiting.promise.finally(() => clearTimeout(late));
   }
 }

@@ -345,7 +345,7 @@ test.serial('a process that exits while a caller waits for it is gone', async (t
   const callers = [new SrtCaller(t), new SrtCaller(t)];
   const calls = callers.map(async (caller) => {
     // until nobody answers
-    while (child.exitCode === null) await caller.call(port);
+    while (child.exitCode === null && child.signalCode === null) await caller.call(port);
   });
   t.deepEqual(await once(child, 'exit', { signal: AbortSignal.timeout(60_000) }), [3, null]);
   await Promise.all(calls);
