@@ -62,12 +62,19 @@ export class RemoteChunklists implements RemoteContext {
     viewer: Viewer | undefined,
   ): FileAnswer | Promise<FileAnswer> {
     const since = Date.now();
-    const { rendition, loaded } = this.#refresh(
-      name,
-      directives.legacy ? 'legacy' : directives.skip ? 'delta' : 'full',
-    );
+    const form = directives.legacy ? 'legacy' : directives.skip ? 'delta' : 'full';
+    let { rendition, loaded } = this.#refresh(name, form);
     if (loaded === undefined) return answerChunklist(rendition, directives, hold, viewer, since);
-    return hold(() => loaded, MAX_LOADED_BY_ONE).then(() => {
+    const attempt = async (): Promise<void> => {
+      const first = loaded;
+      loaded = undefined;
+      if (first !== undefined) return await first;
+      if (this.#ended) throw kilnError('streamInterrupted');
+      const next = this.#refresh(name, form);
+      rendition = next.rendition;
+      await next.loaded;
+    };
+    return hold(() => this.link.whileAway(attempt), MAX_LOADED_BY_ONE).then(() => {
       if (this.#ended && rendition.position === undefined) throw kilnError('streamInterrupted');
       return answerChunklist(rendition, directives, hold, viewer, since);
     });

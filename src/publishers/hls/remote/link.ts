@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Static, TSchema } from 'typebox';
 import { isSameIncarnation, joinKey, OutcomeUnknownError, UnreachableError, type NodeIdentity } from '#cluster';
 import type { Application } from '../../../core/application.ts';
@@ -20,6 +21,9 @@ const REFUSALS: ReadonlySet<string> = new Set<ErrorCode>(['callUnknown', 'stream
 /** Pause between two attempts while no node answers for the stream. */
 export const RETRY_MS = 500;
 
+/** Time for which a request of a player is repeated while no node answers: after it, players ask again themselves. */
+const AGAIN_MS = 4000;
+
 /** A request without the fields that the link adds. */
 type Fields<Q extends TSchema> = Omit<Static<Q>, 'vhost' | 'app' | 'stream' | 'holdMs' | 'relayOf'>;
 
@@ -31,6 +35,11 @@ export class AwayError extends Error {
   get mayBeDone(): boolean {
     return this.cause !== undefined && !(this.cause instanceof UnreachableError);
   }
+}
+
+/** Error for a player while no node answers: streamInterrupted. */
+export function interrupted(cause: AwayError): KilnError {
+  return Object.assign(kilnError('streamInterrupted'), { cause });
 }
 
 class NotHereError extends Error {
@@ -264,6 +273,22 @@ export class OwnerLink {
         this.#sender.refused(owner, 'unreachable');
       }
       throw new AwayError(message, { cause });
+    }
+  }
+
+  /**
+   * Repeats what a player asks for while no node answers, which may be for a moment, for some seconds at most.
+   * @throws what `attempt` does; `interrupted` at the end of that time
+   */
+  async whileAway<T>(attempt: () => Promise<T>): Promise<T> {
+    for (const until = performance.now() + AGAIN_MS; ;) {
+      try {
+        return await attempt();
+      } catch (error) {
+        const isAway = error instanceof KilnError && error.cause instanceof AwayError;
+        if (!isAway || performance.now() >= until) throw error;
+      }
+      await this.unlessMoved(delay(RETRY_MS, undefined, { ref: false }));
     }
   }
 

@@ -3,7 +3,7 @@ import type { Media } from '../answer/played-stream.ts';
 import { holdFor } from '../blocking-reload/held-requests.ts';
 import { Waiters } from '../blocking-reload/waiters.ts';
 import type { MediaCache } from '../answer/media-cache.ts';
-import { AwayError, type OwnerLink } from './link.ts';
+import { AwayError, interrupted, type OwnerLink } from './link.ts';
 import { HELD_MS } from '../sessions/wire.ts';
 
 /** Time after a request for a part in which players are taken to want parts. */
@@ -50,6 +50,11 @@ export class RemoteMedia {
     this.#sent.check();
   }
 
+  /** Fetches a file for a player, who waits while no node answers. @throws as `fetch` */
+  fetchHeld(file: string): Promise<Media> {
+    return this.#link.whileAway(() => this.fetch(file));
+  }
+
   /** @throws fileNotFound, playlistOverdue, tooManyWaiting, streamInterrupted */
   fetch(file: string): Promise<Media> {
     const under = this.#fetching.get(file);
@@ -91,7 +96,7 @@ export class RemoteMedia {
       if (epoch === this.#epoch) this.#cache.put(this, file, media);
       return media;
     } catch (error) {
-      throw error instanceof AwayError ? kilnError('streamInterrupted') : error;
+      throw error instanceof AwayError ? interrupted(error) : error;
     }
   }
 }

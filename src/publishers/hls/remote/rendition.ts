@@ -11,7 +11,7 @@ import { markOf, type Position } from '../blocking-reload/chunklist-position.ts'
 import { Repeats } from '../blocking-reload/repeats.ts';
 import { Text } from '../answer/text.ts';
 import { Waiters, type Outcome } from '../blocking-reload/waiters.ts';
-import { AwayError, RETRY_MS, type OwnerLink } from './link.ts';
+import { AwayError, interrupted, RETRY_MS, type OwnerLink } from './link.ts';
 import { hintOf } from './feed-wire.ts';
 import type { RemotePast } from './past.ts';
 import { FORMS, HELD_MS, type ChunklistState } from '../sessions/wire.ts';
@@ -223,7 +223,8 @@ export class RemoteRendition implements Chunklist {
       .catch((error: unknown) => {
         this.#note(error);
         if (error instanceof KilnError) throw error;
-        if (this.position === undefined) throw kilnError('streamInterrupted');
+        if (this.position !== undefined) return;
+        throw error instanceof AwayError ? interrupted(error) : kilnError('streamInterrupted');
       })
       .finally(() => (this.#loading = undefined));
     return this.#loading;

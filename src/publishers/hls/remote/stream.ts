@@ -285,7 +285,7 @@ export class RemoteStream implements PlayedFiles, PlayedViewers, PlayerCount {
     const list = listOfIFrames(name);
     if (list !== undefined && this.#past !== undefined) return this.#iFrames(this.#past, list, hold);
     if (name.endsWith('.m3u8')) return this.#chunklists.answer(name, directives, hold, viewer);
-    return this.#media.get(name) ?? hold(() => this.#media.fetch(name), MAX_FETCHED_BY_ONE);
+    return this.#media.get(name) ?? hold(() => this.#media.fetchHeld(name), MAX_FETCHED_BY_ONE);
   }
 
   async #iFrames(past: RemotePast, list: string, hold: Hold): Promise<FileAnswer> {

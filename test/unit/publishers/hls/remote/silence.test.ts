@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import { UnreachableError } from '#cluster';
 import { KilnError, kilnError } from '../../../../../src/errors.ts';
@@ -125,6 +126,29 @@ test('an error that nothing foresees costs no player its place', async (t) => {
   const [, late = ''] = await b.children();
   t.is((await b.get(late)).statusCode, 200);
   t.is(b.sessions().length, 5);
+});
+
+test('a file that a player asks for while no node answers comes when one does, and otherwise in time for another try', async (t) => {
+  const { b, url, body } = await playing(t);
+  const [first = '', second = ''] = [...body.matchAll(/^(seg_.*)$/gm)].map(([, name = '']) =>
+    url.replace(/[^/]+$/, name),
+  );
+  const mend = cutOff(b);
+  const since = performance.now();
+  t.is((await b.get(first)).statusCode, 503);
+  const waited = performance.now() - since;
+  t.true(waited > 3000 && waited < 9000, `${waited} ms`);
+  let done = false;
+  const held = b.get(second).finally(() => (done = true));
+  await delay(1200);
+  t.false(done);
+  const [audio = ''] = await b.children();
+  const list = b.get(audio);
+  await delay(700);
+  t.false(done);
+  mend();
+  t.is((await held).statusCode, 200);
+  t.is((await list).statusCode, 200, 'of a media playlist of which nothing was known here');
 });
 
 test('a part that does not come for long does not make its owner unreachable', async (t) => {
