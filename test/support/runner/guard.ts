@@ -1,7 +1,7 @@
 import type { ExecutionContext, Implementation } from 'ava';
 import { processTree, programOf } from '../load/usage.ts';
 import { ALL } from './all.ts';
-import { placedError } from './placed-error.ts';
+import { placed } from './placed-error.ts';
 
 /*
  * ava has one limit for a whole run. Where it is reached its TAP reporter ends the run without naming the test that hung, so each
@@ -35,7 +35,7 @@ export async function runHook(t: ExecutionContext, run: Implementation<unknown[]
   try {
     await Promise.race([run(t, ...args), promise]);
   } catch (error) {
-    throw placedError(error);
+    throw placed(error);
   } finally {
     clearTimeout(tooLate);
   }
