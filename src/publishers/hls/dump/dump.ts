@@ -282,7 +282,16 @@ export class Dump {
       this.#note(name);
       this.#bytes += bytes;
     }
-    list.add(segment);
+    list.add({ ...segment, ...(gap && this.#timesBeside(list, segment.msn)) });
+  }
+
+  /** Times of a segment in another playlist: an earlier dump may have ended between the segments of one number. */
+  #timesBeside(list: DumpedList, msn: number): ReturnType<DumpedList['times']> {
+    for (const { list: other } of this.#lists.values()) {
+      const times = other === list ? undefined : other.times(msn);
+      if (times !== undefined) return times;
+    }
+    return undefined;
   }
 
   async #listOf({ list: name }: FollowedSegment): Promise<DumpedList> {

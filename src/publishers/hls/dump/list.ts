@@ -10,6 +10,12 @@ const HEAD =
 /** Media sequence number in the file name of a segment. */
 const NUMBER = /^[a-z]+_(?:[^_]+_)?(\d+)[_.]/;
 
+/** Date, length and file name of a segment. */
+const SEGMENT = /^#EXT-X-PROGRAM-DATE-TIME:(.*)\n(?:#EXT-X-GAP\n)?#EXTINF:([\d.]+),.*\n(.+)\n/gm;
+/** Newest segments whose times are known, and characters in which those of an earlier dump are. */
+const RECENT = 16;
+const RECENT_LENGTH = 8192;
+
 /** Media playlist of a dump: video on demand (RFC 8216 4.3.3.5) of the segments so far. */
 export class DumpedList implements GrowingText {
   readonly name: string;
@@ -23,6 +29,8 @@ export class DumpedList implements GrowingText {
   #init: string | undefined;
   /** Media sequence number of the last segment, of an earlier dump too. */
   #last = -1;
+  /** Times of the newest segments, by number. */
+  readonly #times = new Map<number, Pick<FollowedSegment, 'wallClock' | 'duration'>>();
   /** The next segment directly follows the last listed one. */
   #isContinued = true;
 
@@ -40,6 +48,8 @@ export class DumpedList implements GrowingText {
     this.#init = [...this.body.matchAll(/^#EXT-X-MAP:URI="([^"]*)"$/gm)].at(-1)?.[1];
     this.#last = Number(NUMBER.exec(this.body.split('\n').at(-2) ?? '')?.[1] ?? -1);
     this.#isContinued = false;
+    for (const [, date = '', seconds, file = ''] of this.body.slice(-RECENT_LENGTH).matchAll(SEGMENT))
+      this.#note(Number(NUMBER.exec(file)?.[1]), { wallClock: Date.parse(date), duration: Number(seconds) });
   }
 
   get empty(): boolean {
@@ -56,6 +66,11 @@ export class DumpedList implements GrowingText {
   has({ msn }: FollowedSegment): boolean {
     if (msn === this.#last) this.#isContinued = true;
     return msn <= this.#last;
+  }
+
+  /** Times of one of the newest segments; undefined for any other. */
+  times(msn: number): Pick<FollowedSegment, 'wallClock' | 'duration'> | undefined {
+    return this.#times.get(msn);
   }
 
   /** Lists a segment whose media has been written. */
@@ -77,6 +92,7 @@ export class DumpedList implements GrowingText {
       this.#discontinuities = discontinuitySequence;
     }
     this.#last = msn;
+    this.#note(msn, { wallClock, duration });
     this.#target = Math.max(this.#target, targetOf(duration));
     if (discontinuity || !this.#isContinued) this.body += '#EXT-X-DISCONTINUITY\n';
     this.#isContinued = true;
@@ -87,6 +103,12 @@ export class DumpedList implements GrowingText {
     }
     this.body += `${running}${breaks}#EXT-X-PROGRAM-DATE-TIME:${new Date(wallClock).toISOString()}\n`;
     this.body += `${gap ? '#EXT-X-GAP\n' : ''}${extinf(duration)}\n${name}\n`;
+  }
+
+  #note(msn: number, times: Pick<FollowedSegment, 'wallClock' | 'duration'>): void {
+    this.#times.set(msn, times);
+    const [oldest] = this.#times.keys();
+    if (this.#times.size > RECENT && oldest !== undefined) this.#times.delete(oldest);
   }
 
   /** Filters out lines that the playlist has already. */

@@ -6,7 +6,7 @@ import HLS from 'hls-parser';
 import { pino } from 'pino';
 import { Dump, isDumping } from '../../../../../src/publishers/hls/dump/dump.ts';
 import { RecordedIndex } from '../../../../../src/recording/finished/recorded-index.ts';
-import type { Follower } from '../../../../../src/publishers/hls/answer/segment-followers.ts';
+import type { FollowedSegment, Follower } from '../../../../../src/publishers/hls/answer/segment-followers.ts';
 import { feeder, openLlhlsNode } from '../../../../support/hls/llhls-nodes.ts';
 import { openLlhls, type LlhlsSetup } from '../../../../support/hls/llhls.ts';
 import { MemoryCluster } from '../../../../support/memory-cluster/cluster.ts';
@@ -422,6 +422,40 @@ test('a disk that fails ends the dump with an error: what was written can be pla
   t.is((await get((await children())[1] ?? '')).statusCode, 200);
   t.deepEqual(await stop('d'), ['d']);
   t.regex(await readFile(infoFile, 'utf8'), /<Status>Error</);
+});
+
+test('a dump that goes on after a death between two segments has their gap at the time of the other one', async (t) => {
+  const folder = await place(t);
+  const segment = (list: string, msn: number, more: Partial<FollowedSegment> = {}): FollowedSegment => ({
+    ...{ list: `chunklist_${list}.m3u8`, name: `seg_${list}_${msn}_x.ts`, msn, duration: 2, wallClock: msn * 2000 },
+    ...{ discontinuity: false, discontinuitySequence: 0, gap: false, breaks: '', breaksBefore: '', bytes: 1 },
+    body: () => [Buffer.alloc(1)],
+    ...more,
+  });
+  const write = async (...segments: FollowedSegment[]) => {
+    const dump = new Dump({
+      ...{ outputPath: folder, stream: '/v/a/s', continues: true, log: pino({ level: 'silent' }) },
+      ...{ watch: () => () => {}, masters: () => [], onEnd: () => {} },
+      follow: (follower) => {
+        for (const one of segments) follower.segment(one);
+        return () => {};
+      },
+    });
+    await dump.start();
+    await dump.end();
+    t.is(dump.failure, undefined);
+  };
+  await write(segment('0', 4), segment('1', 4), segment('0', 5));
+  const after = [4, 5, 6].flatMap((msn) =>
+    ['0', '1'].map((list) => segment(list, msn, { gap: true, wallClock: 60_000 + msn * 2000 })),
+  );
+  await write(...after, ...['0', '1'].map((list) => segment(list, 7, { discontinuity: true, wallClock: 74_000 })));
+  const [first, second] = await Promise.all(
+    ['0', '1'].map(async (list) => await readFile(join(folder, `chunklist_${list}.m3u8`), 'utf8')),
+  );
+  const dates = (text = '') => text.match(/#EXT-X-(?:DISC|PROG).*/g);
+  t.is(dates(first)?.length, 5);
+  t.deepEqual(dates(second), dates(first));
 });
 
 /** A dump of segments that are still to be made. */
