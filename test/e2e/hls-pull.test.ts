@@ -67,17 +67,18 @@ test.serial('a live stream plays: by its best variant, with a password, cookies 
   t.notRegex(kiln.log, /pass@/);
 });
 
-test.serial('encrypted segments, and those of a single file, are read', async (t) => {
+test.serial('encrypted segments, those of a single file, and fragmented MP4 are read', async (t) => {
   const server = await FileServer.start(t);
   await server.ended('secret.m3u8', 12, '-hls_key_info_file', server.key('secret.key'));
   await server.ended('single.m3u8', 12, '-hls_flags', 'single_file');
+  await server.ended('mp4.m3u8', 12, '-hls_segment_type', 'fmp4');
   const kiln = await start(t);
-  for (const name of ['secret', 'single']) {
+  for (const name of ['secret', 'single', 'mp4']) {
     await pull(t, kiln, name, [server.url(`${name}.m3u8?token=1`)]);
     await plays(t, kiln, name);
   }
   // a stream ends with its playlist, and not before what it has is played
-  for (const name of ['secret', 'single'])
+  for (const name of ['secret', 'single', 'mp4'])
     await until(`${name} is over`, async () => (await kiln.stream(name)).status === 404);
   t.regex(kiln.log, /the playlist has ended/);
 });
@@ -123,7 +124,8 @@ test.serial('what cannot be pulled by HLS is told', async (t) => {
     ],
     [list('lost', '#EXTINF:1,', 'none.ts', '#EXTINF:1,', 'none.ts', '#EXTINF:1,', 'none.ts'), /answered with 404/],
     [list('text', ...vod()), /page\.ts is no transport stream/],
-    [list('fmp4', ...vod('#EXT-X-MAP:URI="init.mp4"')), /its segments are fragmented MP4/],
+    [list('fmp4', ...vod('#EXT-X-MAP:URI="init.mp4"')), /init\.mp4: the server answered with 404/],
+    [list('init', ...vod('#EXT-X-MAP:URI="page.ts"')), /its initialization is damaged/],
     [list('drm', ...vod('#EXT-X-KEY:METHOD=SAMPLE-AES,URI="k"')), /encrypted by SAMPLE-AES/],
     [list('key', ...vod('#EXT-X-KEY:METHOD=AES-128,URI="short.key"')), /short\.key is no key of 16 bytes/],
     [list('keyless', ...vod('#EXT-X-KEY:METHOD=AES-128,URI="http://169.254.1.1/k"')), /pulling from 169\.254\.1\.1:80/],

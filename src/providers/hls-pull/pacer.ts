@@ -25,7 +25,7 @@ export interface PacerOptions {
 }
 
 /**
- * Passes packets on at the pace of their times, which arrive a segment at a time. The first one is passed on at once. When
+ * Passes packets on in the order of their times and at their pace, which arrive a segment at a time. The first one is passed on at once. When
  * all were passed on and the next one comes late, the pace begins anew with it.
  */
 export class Pacer implements TrackSink {
@@ -47,7 +47,7 @@ export class Pacer implements TrackSink {
   }
 
   setTracks(tracks: readonly Track[]): void {
-    this.#add({ tracks });
+    this.#add({ tracks }, this.#items.length);
   }
 
   write(packet: Packet): void {
@@ -60,7 +60,10 @@ export class Pacer implements TrackSink {
     }
     this.#latest = Math.max(this.#latest, at);
     this.#bytes += packet.data.length;
-    this.#add({ packet, at });
+    // tracks may follow each other by whole fragments
+    let place = this.#items.length;
+    while (place > this.#passed && isBehind(this.#items[place - 1], at)) place--;
+    this.#add({ packet, at }, place);
   }
 
   /** Waits until more packets are wanted. */
@@ -97,9 +100,9 @@ export class Pacer implements TrackSink {
     return performance.now() / 1000 + (this.#offset ?? 0);
   }
 
-  #add(item: Item): void {
+  #add(item: Item, place: number): void {
     if (this.#closed) return;
-    this.#items.push(item);
+    this.#items.splice(place, 0, item);
     this.#timer ??= setTimeout(() => this.#step(), 0);
   }
 
@@ -132,4 +135,8 @@ export class Pacer implements TrackSink {
     this.#items = this.#items.slice(this.#passed);
     this.#passed = 0;
   }
+}
+
+function isBehind(item: Item | undefined, at: number): boolean {
+  return item !== undefined && 'packet' in item && item.at > at;
 }

@@ -12,6 +12,7 @@ import { parsePlaylist, type MasterPlaylist, type MediaPlaylist, type Resource, 
 const PLAYLISTS = 'application/vnd.apple.mpegurl, application/x-mpegurl, */*;q=0.1';
 const ANY = '*/*';
 const MAX_PLAYLIST_BYTES = 4 * 1024 * 1024;
+const MAX_INIT_BYTES = 1024 * 1024;
 const MAX_SEGMENT_BYTES = 1024 * 1024 * 1024;
 /** Time for a playlist or a key, once the answer has begun. */
 const WHOLE_MS = 15_000;
@@ -44,7 +45,7 @@ export class HlsServer {
   }
 
   /**
-   * The bytes of a segment or an initialization, decrypted, as they come. While none is taken, the server waits.
+   * The bytes of a segment, decrypted, as they come. While none is taken, the server waits.
    * @param sequence of the segment
    * @throws PullError when it cannot be read to its end
    */
@@ -64,6 +65,18 @@ export class HlsServer {
     } catch {
       throw new PullError(`${shownUrl(resource.uri.href)} cannot be decrypted with its key`);
     }
+  }
+
+  /** The bytes of an initialization, as of `resource`. @throws PullError when it cannot be read to its end */
+  async initialization(map: Resource, key: SegmentKey | undefined, sequence: number): Promise<Buffer> {
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    for await (const chunk of this.resource(map, key, sequence)) {
+      bytes += chunk.length;
+      if (bytes > MAX_INIT_BYTES) throw new PullError(`${shownUrl(map.uri.href)} is no initialization: it is too long`);
+      chunks.push(chunk);
+    }
+    return Buffer.concat(chunks);
   }
 
   async #key(uri: URL): Promise<Buffer> {

@@ -9,8 +9,9 @@ import { PullError } from '../pull/error.ts';
 import type { PullSource, SourceOptions, SourceSink } from '../pull/source.ts';
 import { trackSink } from '../pull/track-sink.ts';
 import { follow, START_TARGETS } from './follower.ts';
+import { Fmp4Source } from './fmp4-source.ts';
 import { Pacer } from './pacer.ts';
-import type { MediaPlaylist, Segment } from './playlist.ts';
+import type { MediaPlaylist, Resource, Segment, SegmentKey } from './playlist.ts';
 import type { HlsServer } from './server.ts';
 
 /** Room beside the segments with which a live stream begins, in seconds. */
@@ -23,7 +24,8 @@ const RETRY_MS = 500;
 const MAX_MISSING = 3;
 /** First byte of each packet (ISO/IEC 13818-1, 2.4.3.2). */
 const SYNC_BYTE = 0x47;
-const FRAGMENTED = 'its segments are fragmented MP4, which is not pulled: MPEG-TS is';
+
+type Source = TsSource | Fmp4Source;
 
 export interface HlsSourceOptions extends SourceOptions {
   readonly server: HlsServer;
@@ -42,7 +44,9 @@ export interface HlsSourceOptions extends SourceOptions {
 export class HlsSource implements PullSource {
   readonly #options: HlsSourceOptions;
   readonly #faults: FaultLog;
-  #media: { readonly sink: SourceSink; readonly pacer: Pacer; readonly source: TsSource } | undefined;
+  #media: { readonly sink: SourceSink; readonly pacer: Pacer; readonly source: Source } | undefined;
+  /** Initialization of the segments. */
+  #map: string | undefined;
   #silence: Watchdog | undefined;
   /** Segments in a row that could not be read, and why the last one could not. */
   #missing = 0;
@@ -74,14 +78,10 @@ export class HlsSource implements PullSource {
       leadSeconds: START_TARGETS * playlist.target + LEAD_SECONDS,
       isLive: !playlist.isEnded,
     });
-    const source = new TsSource({
-      sink: pacer,
-      config: tsConfig(clock, 0),
-      isFile: true,
-      log,
-      faults: this.#faults,
-      onFailure: (reason) => this.#end(reason),
-    });
+    const common = { sink: pacer, faults: this.#faults, onFailure: (reason: string) => this.#end(reason) };
+    const source = playlist.segments.some(({ map }) => map !== undefined)
+      ? new Fmp4Source({ ...common, keepsTimes: clock.keepsTimes })
+      : new TsSource({ ...common, config: tsConfig(clock, 0), isFile: true, log });
     this.#media = { sink, pacer, source };
     void this.#run();
   }
@@ -106,9 +106,10 @@ export class HlsSource implements PullSource {
     let reason: string | undefined;
     try {
       for await (const segment of follow(playlist, { load, signal: stop.signal, after })) {
-        if (segment.isBehindGap) this.#lost('segments left the playlist before they were read');
-        if (segment.isGap) this.#lost('segments are missing at the server');
-        else await this.#take(segment);
+        if (segment.isBehindGap) this.#faults.count('segments left the playlist before they were read');
+        if (segment.isGap) this.#faults.count('segments are missing at the server');
+        if (segment.isBehindGap || segment.isGap) this.#media?.source.lost();
+        if (!segment.isGap) await this.#take(segment);
         onSegment(segment);
       }
     } catch (error) {
@@ -138,18 +139,22 @@ export class HlsSource implements PullSource {
         }
         this.#failure = error.message;
         if (++this.#missing === MAX_MISSING) throw error;
-        return this.#lost('segments could not be read');
+        this.#faults.count('segments could not be read');
+        this.#media?.source.lost();
+        return;
       }
     }
   }
 
   async #read({ key, sequence, map, ...resource }: Segment, progress: { bytes: number }): Promise<void> {
     const { server } = this.#options;
-    if (map !== undefined) throw new PullError(FRAGMENTED);
+    const source = this.#media?.source;
+    if (map === undefined && source instanceof Fmp4Source) throw new PullError('its segments have no initialization');
+    if (map !== undefined) await this.#initialize(map, key, sequence);
     for await (const bytes of server.resource(resource, key, sequence)) {
       if (this.#media === undefined || this.#closed) return;
       const { sink, source, pacer } = this.#media;
-      if (progress.bytes === 0 && bytes.length > 0 && bytes[0] !== SYNC_BYTE)
+      if (source instanceof TsSource && progress.bytes === 0 && bytes.length > 0 && bytes[0] !== SYNC_BYTE)
         throw new PullError(`${shownUrl(resource.uri.href)} is no transport stream`);
       progress.bytes += bytes.length;
       sink.received(bytes.length);
@@ -160,9 +165,13 @@ export class HlsSource implements PullSource {
     this.#media?.source.flush();
   }
 
-  #lost(fault: string): void {
-    this.#faults.count(fault);
-    this.#media?.source.lost();
+  async #initialize(map: Resource, key: SegmentKey | undefined, sequence: number): Promise<void> {
+    const source = this.#media?.source;
+    if (!(source instanceof Fmp4Source)) throw new PullError('its segments become fragmented MP4');
+    const name = `${map.uri.href} ${map.range?.offset}`;
+    if (name === this.#map) return;
+    source.begin(await this.#options.server.initialization(map, key, sequence));
+    this.#map = name;
   }
 
   #heard(sink: TrackSink): TrackSink {
