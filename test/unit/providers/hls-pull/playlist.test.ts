@@ -1,4 +1,5 @@
 import test from 'ava';
+import { seeded } from '../../codecs/vectors.ts';
 import { parsePlaylist, type MediaPlaylist } from '../../../../src/providers/hls-pull/playlist.ts';
 
 const BASE = new URL('https://cdn.example/live/list.m3u8?token=1');
@@ -125,4 +126,33 @@ test('a playlist that is cut anywhere is read or rejected', (t) => {
     } catch (error) {
       t.is((error as Error).name, 'PullError');
     }
+});
+
+test('damaged playlists are read or rejected', (t) => {
+  const random = seeded(5);
+  const whole = Buffer.from(
+    [
+      '#EXTM3U',
+      '#EXT-X-TARGETDURATION:6',
+      '#EXT-X-MEDIA-SEQUENCE:9',
+      '#EXT-X-MAP:URI="i.mp4",BYTERANGE="8@0"',
+      '#EXT-X-KEY:METHOD=AES-128,URI="k",IV=0x00',
+      '#EXT-X-BYTERANGE:10@2',
+      '#EXTINF:6.5,',
+      'a.ts',
+      '#EXT-X-STREAM-INF:BANDWIDTH=1,CODECS="avc1.4d401f"',
+      'b.m3u8',
+    ].join('\n'),
+  );
+  for (const text of [whole, whole.subarray(0, whole.indexOf('#EXT-X-STREAM-INF'))])
+    for (let i = 0; i < 2000; i++) {
+      const bytes = Buffer.from(text);
+      for (let n = 0; n < 3; n++) bytes[Math.floor(random() * bytes.length)] = Math.floor(random() * 256);
+      try {
+        parsePlaylist(bytes.toString(), BASE);
+      } catch (error) {
+        t.is((error as Error).name, 'PullError', String(error));
+      }
+    }
+  t.pass();
 });
