@@ -103,8 +103,10 @@ test.serial('any node plays the recordings of all nodes, to the same bytes', asy
       t.true((await bytesOf(node.httpUrl(pathname))).equals(bytes), pathname);
     }
   }
-  const connections = await c.api<{ connections: { playback: number } }>(`/v1/stats/current/vhosts/default/apps/app`);
-  t.is(connections.body.response.connections.playback, 1);
+  await until('the player is counted once, and who fetched clips from other nodes no longer', async () => {
+    const answer = await c.api<{ connections: { playback: number } }>(`/v1/stats/current/vhosts/default/apps/app`);
+    return answer.body.response.connections.playback === 1;
+  });
 });
 
 test.serial('a node that is gone leaves the recordings of the others', async (t) => {
