@@ -1,6 +1,7 @@
 import { hostFromUrl } from '../lib/address.ts';
 import { cutsCredentials, FRAGMENT_FAULT } from '../protocols/outbound/fragment.ts';
 import type { Credentials } from '../protocols/rtmp/publisher-authentication.ts';
+import { parseRtspUrl, RTSP_PORT } from '../protocols/rtsp/url.ts';
 import { SRT_PORT } from '../protocols/srt/call-url.ts';
 import { SrtError } from '../protocols/srt/error.ts';
 import { readSrtQuery, withWholeQuery } from '../protocols/srt/query.ts';
@@ -12,12 +13,20 @@ const SCHEMES = {
   rtmp: ['rtmp', 'rtmps'],
   mpegts: ['udp', 'tcp'],
   srt: ['srt'],
+  rtsp: ['rtsp'],
 } as const;
 
 export type PushProtocol = keyof typeof SCHEMES;
 type Scheme = (typeof SCHEMES)[PushProtocol][number];
 
-const PORTS: Readonly<Record<Scheme, number>> = { rtmp: 1935, rtmps: 443, udp: 4000, tcp: 4000, srt: SRT_PORT };
+const PORTS: Readonly<Record<Scheme, number>> = {
+  rtmp: 1935,
+  rtmps: 443,
+  udp: 4000,
+  tcp: 4000,
+  srt: SRT_PORT,
+  rtsp: RTSP_PORT,
+};
 
 export interface Destination {
   readonly protocol: PushProtocol;
@@ -53,8 +62,16 @@ export function readDestination(protocol: PushProtocol, given: string, streamKey
   if (scheme === 'srt') checkSrtQuery(url);
   if (scheme === 'udp') readUdpOptions(url);
   if (protocol === 'rtmp') credentialsOf(url);
+  if (scheme === 'rtsp') checkRtsp(href);
   const port = url.port === '' ? PORTS[scheme] : Number(url.port);
   return { protocol, scheme, url, host: hostFromUrl(url.hostname), port, streamKey };
+}
+
+/** @throws PushError when it is no URL of RTSP, or asks for another transport than the connection */
+function checkRtsp(href: string): void {
+  const parsed = parseRtspUrl(href);
+  if (parsed === undefined) throw new PushError('Could not parse url');
+  if (parsed.transport === 'udp') throw new PushError('Unsupported transport: RTSP is pushed over TCP');
 }
 
 /** @throws PushError when an option is none of libsrt's, or Kiln would not be the one that calls */

@@ -129,7 +129,7 @@ export class Pusher {
     const timer = setInterval(count, KEEP_MS);
     task.signal.addEventListener('abort', end, { once: true });
     try {
-      session.start();
+      await Promise.race([session.start(), over.promise]);
       this.#counts.begin();
       this.#lastReason = '';
       log.info({ event: 'push.started' }, 'the stream is being pushed');

@@ -48,6 +48,8 @@ export class PushSession implements Session {
   readonly #undo: (() => void)[] = [];
   #tracks: readonly Track[] = [];
   #selected: ReadonlySet<number> = new Set();
+  /** The destination has taken the tracks. */
+  #taken: Promise<void> | undefined;
   #dropped = 0;
   /** First drop of packets since the queue was last empty; milliseconds of the monotonic clock. */
   #overloadedSince: number | undefined;
@@ -61,8 +63,8 @@ export class PushSession implements Session {
     this.#reader = new Reader(consumer, () => {}, LIMITS, output.counters, queue);
   }
 
-  /** @throws PushError when the stream has no track that the destination takes */
-  start(): void {
+  /** Resolves when the destination takes the stream. @throws PushError when it does not, or the stream has no track for it */
+  async start(): Promise<void> {
     const { output, start } = this.#options;
     const select = (): void => this.#reselect();
     if (this.#select().some(({ type }) => type === 'video')) this.#gate.silence();
@@ -75,6 +77,7 @@ export class PushSession implements Session {
       () => source.close(),
       () => clearInterval(timer),
     );
+    await this.#taken;
   }
 
   get tracks(): readonly Track[] {
@@ -151,7 +154,8 @@ export class PushSession implements Session {
     this.#tracks = tracks;
     this.#selected = new Set(tracks.map(({ id }) => id));
     try {
-      this.#sink.setTracks(tracks);
+      this.#taken = this.#sink.setTracks(tracks) ?? undefined;
+      this.#taken?.catch((error: unknown) => this.#options.onFail(error as PushError));
     } catch (error) {
       if (!(error instanceof BitstreamError)) throw error;
       throw new PushError(`the configuration of a track cannot be sent: ${error.message}`);

@@ -12,8 +12,11 @@ export interface Sink {
   readonly sentBytes: number;
   /** Reason why a track cannot be carried; undefined for one that can. */
   objection(track: Track): string | undefined;
-  /** Sets or replaces the tracks whose packets follow. */
-  setTracks(tracks: readonly Track[]): void;
+  /**
+   * Sets or replaces the tracks whose packets follow.
+   * @returns where the destination is asked: resolves when it takes them, rejects with PushError
+   */
+  setTracks(tracks: readonly Track[]): Promise<void> | void;
   /**
    * @returns false when the send queue is full, until `writable` is called; the packet is sent all the same
    * @throws BitstreamError for a packet that cannot be carried

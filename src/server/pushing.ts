@@ -9,6 +9,7 @@ import { SrtCalls } from '../protocols/srt/calls.ts';
 import { ipCarrier } from '../pushing/ip-carriers.ts';
 import { PushKind } from '../pushing/kind.ts';
 import { rtmpSink } from '../pushing/rtmp-sink.ts';
+import { rtspSink } from '../pushing/rtsp-sink.ts';
 import { srtCarrier } from '../pushing/srt-carrier.ts';
 import { keepStarts } from '../pushing/starts.ts';
 import { tsSink } from '../pushing/ts-sink.ts';
@@ -29,7 +30,12 @@ export function openPushing({ config, registry, cluster, tasks, log }: PushingOp
   const caches = new StartCaches(registry, 'pushed');
   tasks.add(
     new PushKind({
-      sinks: { rtmp: rtmpSink(guard), mpegts: tsSink(ipCarrier(guard)), srt: tsSink(srtCarrier(srt)) },
+      sinks: {
+        rtmp: rtmpSink(guard),
+        mpegts: tsSink(ipCarrier(guard)),
+        srt: tsSink(srtCarrier(srt)),
+        rtsp: rtspSink(guard),
+      },
       caches,
       log,
     }),

@@ -137,6 +137,12 @@ const RECEIVERS: readonly ReceiverShape[] = [
       '! matroskamux streamable=true ! fdsink fd=1'
     ).split(' '),
   },
+  {
+    protocol: 'rtsp',
+    url: 'rtsp://127.0.0.1:PORT/live/key',
+    codecs: ['aac', 'h264'],
+    command: [...FFMPEG, '-rtsp_flags', 'listen', '-i', 'rtsp://127.0.0.1:PORT/live/key', ...COPY],
+  },
 ];
 /** Of standard output: a few seconds. */
 const ENOUGH_BYTES = 100_000;

@@ -8,7 +8,7 @@ export interface Challenge {
 
 /** Names of OpenSSL by those of RFC 7616 section 6.1, weakest first. */
 const HASHES: Readonly<Record<string, string>> = { md5: 'md5', 'sha-256': 'sha256', 'sha-512-256': 'sha512-256' };
-/** Supported values of `qop`, the preferred one first. A request has no body, so they differ only in a hash of nothing. */
+/** Supported values of `qop`, the preferred one first. They differ in a hash of the body. */
 const QOPS = ['auth', 'auth-int'] as const;
 /** Limit for a server's challenge, in characters. */
 const MAX_FIELD = 4096;
@@ -55,16 +55,17 @@ export class Authorization {
   }
 
   /** Authorization field for one request; undefined before any challenge. */
-  field(method: string, uri: string): string | undefined {
+  field(method: string, uri: string, body = ''): string | undefined {
     if (this.#challenge === undefined) return undefined;
     if (this.#challenge.scheme === 'basic')
       return `Basic ${Buffer.from(`${this.#user}:${this.#password}`).toString('base64')}`;
-    return this.#digest(method, uri, this.#challenge.parameters);
+    return this.#digest(method, uri, body, this.#challenge.parameters);
   }
 
   #digest(
     method: string,
     uri: string,
+    body: string,
     { realm = '', nonce = '', opaque, algorithm, qop }: Challenge['parameters'],
   ): string {
     const hash = hashOf(algorithm);
@@ -73,7 +74,7 @@ export class Authorization {
     const secret = hash(`${this.#user}:${realm}:${this.#password}`);
     const one = isSession(algorithm) ? hash(`${secret}:${nonce}:${own}`) : secret;
     const protection = protectionOf(qop);
-    const two = hash(protection === 'auth-int' ? `${method}:${uri}:${hash('')}` : `${method}:${uri}`);
+    const two = hash(protection === 'auth-int' ? `${method}:${uri}:${hash(body)}` : `${method}:${uri}`);
     const middle = protection === undefined ? nonce : `${nonce}:${count}:${own}:${protection}`;
     const response = hash(`${one}:${middle}:${two}`);
     const parts = [

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import { Watchdog } from '../../lib/watchdog.ts';
+import type { TcpSender } from '../outbound/tcp-sender.ts';
 import { unauthorized, type Authorization } from './authorization.ts';
 import { RtspError } from './error.ts';
 import { header, writeRequest, writeResponse, type Fields, type RtspRequest, type RtspResponse } from './message.ts';
@@ -42,6 +43,7 @@ export class RtspConnection {
   /** Receives everything from when it is set. */
   sink: ConnectionSink | undefined;
   readonly #socket: Socket;
+  readonly #sender: TcpSender | undefined;
   readonly #authorization: Authorization | undefined;
   readonly #reader: RtspReader;
   readonly #asked = new Map<number, Asked>();
@@ -49,9 +51,13 @@ export class RtspConnection {
   #session: string | undefined;
   #ended: string | undefined;
 
-  /** @param authorization undefined where no user is known */
-  constructor(socket: Socket, authorization: Authorization | undefined) {
+  /**
+   * @param authorization undefined where no user is known
+   * @param sender sends at the server's pace, where media is sent
+   */
+  constructor(socket: Socket, authorization: Authorization | undefined, sender?: TcpSender) {
     this.#socket = socket;
+    this.#sender = sender;
     this.#authorization = authorization;
     this.#reader = new RtspReader(LIMITS, {
       response: (response) => this.#onResponse(response),
@@ -63,6 +69,10 @@ export class RtspConnection {
     socket.on('error', (error) => this.end(`connection lost: ${error.message}`));
     socket.on('end', () => this.end('the server closed the connection'));
     socket.on('close', () => this.end('the connection is gone'));
+  }
+
+  get localAddress(): string | undefined {
+    return this.#socket.localAddress;
   }
 
   /** Reason why the connection ended; undefined while it is open. */
@@ -84,14 +94,14 @@ export class RtspConnection {
    * @returns the final answer, whatever its status
    * @throws RtspError when none comes in time; RtspAgain when the server has closed after demanding authorization
    */
-  async ask(method: string, uri: string, fields: Fields = {}): Promise<RtspResponse> {
-    let response = await this.#ask(method, uri, fields);
+  async ask(method: string, uri: string, fields: Fields = {}, body = ''): Promise<RtspResponse> {
+    let response = await this.#ask(method, uri, fields, body);
     for (let attempt = 0; attempt < MAX_CHALLENGES; attempt++) {
       const challenges = response.headers.get('www-authenticate');
       if (response.status !== UNAUTHORIZED || challenges === undefined) break;
       if (this.#authorization?.take(challenges) !== true) break;
       try {
-        response = await this.#ask(method, uri, fields);
+        response = await this.#ask(method, uri, fields, body);
       } catch {
         // some servers close each connection on which they reject a request
         throw new RtspAgain(unauthorized(this.#authorization), UNAUTHORIZED);
@@ -102,7 +112,7 @@ export class RtspConnection {
 
   /** Sends a request whose answer is ignored. */
   tell(method: string, uri: string): void {
-    this.#request(method, uri, {});
+    this.#request(method, uri, {}, '');
   }
 
   /** Sends a packet of a channel between the messages. */
@@ -136,17 +146,19 @@ export class RtspConnection {
     this.#ended = reason;
     this.#reader.close();
     const socket = this.#socket;
-    socket.end();
-    const late = setTimeout(() => socket.destroy(), LAST_WORDS_MS);
-    socket.once('close', () => clearTimeout(late));
+    if (this.#sender === undefined) {
+      socket.end();
+      const late = setTimeout(() => socket.destroy(), LAST_WORDS_MS);
+      socket.once('close', () => clearTimeout(late));
+    } else this.#sender.finish();
     for (const { reject } of this.#asked.values()) reject(new RtspError(reason));
     this.#asked.clear();
   }
 
-  #ask(method: string, uri: string, fields: Fields): Promise<RtspResponse> {
+  #ask(method: string, uri: string, fields: Fields, body: string): Promise<RtspResponse> {
     return new Promise((resolve, reject) => {
       if (this.#ended !== undefined) return reject(new RtspError(this.#ended));
-      const sequence = this.#request(method, uri, fields);
+      const sequence = this.#request(method, uri, fields, body);
       const late = new Watchdog(ANSWER_MS, () => {
         this.#asked.delete(sequence);
         reject(new RtspError(`no answer to ${method} in time`));
@@ -164,16 +176,21 @@ export class RtspConnection {
     });
   }
 
-  #request(method: string, uri: string, fields: Fields): number {
+  #request(method: string, uri: string, fields: Fields, body: string): number {
     const sequence = ++this.#sequence;
     this.#write(
-      writeRequest(method, uri, {
-        CSeq: String(sequence),
-        'User-Agent': USER_AGENT,
-        Authorization: this.#authorization?.field(method, uri),
-        Session: this.#session,
-        ...fields,
-      }),
+      writeRequest(
+        method,
+        uri,
+        {
+          CSeq: String(sequence),
+          'User-Agent': USER_AGENT,
+          Authorization: this.#authorization?.field(method, uri, body),
+          Session: this.#session,
+          ...fields,
+        },
+        body,
+      ),
     );
     return sequence;
   }
@@ -221,6 +238,8 @@ export class RtspConnection {
 
   #write(data: string | Buffer): void {
     if (this.#ended !== undefined) return;
+    if (this.#sender !== undefined)
+      return void this.#sender.send([typeof data === 'string' ? Buffer.from(data) : data]);
     this.#socket.write(data);
     if (this.#socket.writableLength > MAX_UNSENT_BYTES) this.end('the server does not read what it is sent');
   }

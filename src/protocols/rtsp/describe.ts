@@ -70,7 +70,8 @@ async function describeAt({ url, authorization }: RtspTarget, dial: Dial): Promi
   }
 }
 
-function methodsOf({ headers }: RtspResponse): Set<string> {
+/** Methods of the answer to OPTIONS. */
+export function methodsOf({ headers }: RtspResponse): Set<string> {
   return new Set(
     (headers.get('public') ?? []).flatMap((field) => field.split(',')).map((method) => method.trim().toUpperCase()),
   );

@@ -76,8 +76,10 @@ export function reasonOf(status: number): string {
 /** A field with several values is written several times. */
 export type Fields = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-export function writeRequest(method: string, uri: string, fields: Fields): string {
-  return `${method} ${uri} RTSP/1.0\r\n${writeFields(fields)}\r\n`;
+/** @param body with its `Content-Type` among the fields; empty for none */
+export function writeRequest(method: string, uri: string, fields: Fields, body = ''): string {
+  const length = body === '' ? undefined : String(Buffer.byteLength(body));
+  return `${method} ${uri} RTSP/1.0\r\n${writeFields({ ...fields, 'Content-Length': length })}\r\n${body}`;
 }
 
 export function writeResponse(status: number, reason: string, fields: Fields): string {

@@ -1,13 +1,13 @@
 import { randomInt } from 'node:crypto';
 import type { Packet } from '../../core/packet.ts';
 import { rescale, type Timebase } from '../../core/timebase.ts';
-import type { MediaTrack } from '../../core/track.ts';
-import type { MediaClock } from '../../protocols/rtp/media-clock.ts';
-import { createPacketizer, type Packetizer } from '../../protocols/rtp/packetizer.ts';
-import type { PayloadFormat } from '../../protocols/rtp/payload-format.ts';
-import { writeSenderReport } from '../../protocols/rtp/rtcp.ts';
-import { RtpSender } from '../../protocols/rtp/sender.ts';
-import { InterleavedFrame, packetAt } from '../../protocols/rtsp/interleaved.ts';
+import { sameFormat, type MediaTrack, type Track } from '../../core/track.ts';
+import type { MediaClock } from '../rtp/media-clock.ts';
+import { createPacketizer, type Packetizer } from '../rtp/packetizer.ts';
+import type { PayloadFormat } from '../rtp/payload-format.ts';
+import { writeSenderReport } from '../rtp/rtcp.ts';
+import { RtpSender } from '../rtp/sender.ts';
+import { InterleavedFrame, packetAt } from './interleaved.ts';
 
 const FIRST_DYNAMIC = 96;
 /** Places in an RTP header. */
@@ -15,8 +15,8 @@ const SEQUENCE_AT = 2;
 /** A track that has sent nothing for so long sends no reports. */
 const SILENT_MS = 10_000;
 
-/** One track of a feed: its RTP packets, made once for all players. */
-export class FeedTrack {
+/** A track that is sent: its RTP packets, interleaved, and its sender reports. */
+export class SentTrack {
   #track: MediaTrack;
   #format: PayloadFormat;
   readonly payloadType: number;
@@ -31,7 +31,7 @@ export class FeedTrack {
   /** Wall clock of the last frame, and when it was sent, in milliseconds since the Unix epoch. */
   #last: { readonly wallMs: number; readonly sentAt: number } | undefined;
 
-  /** @param index of the track in its feed */
+  /** @param index of the track in its session */
   constructor(track: MediaTrack, format: PayloadFormat, index: number) {
     this.#track = track;
     this.#format = format;
@@ -54,6 +54,13 @@ export class FeedTrack {
 
   get format(): PayloadFormat {
     return this.#format;
+  }
+
+  /** Whether receivers go on with a track by its present description: decoders of video find parameter sets in the packets. */
+  covers(track: Track): track is MediaTrack {
+    const { codec, type, timebase } = this.#track;
+    if (codec !== track.codec) return false;
+    return type === 'video' || sameFormat(this.#track, { ...track, timebase } as Track);
   }
 
   /** Goes on with another configuration of the same codec. */

@@ -5,6 +5,7 @@ import type { RtspMedia } from './description.ts';
 import { RtspError } from './error.ts';
 import { header, type RtspResponse } from './message.ts';
 import { checkMoved, RtspAgain } from './redirect.ts';
+import { DEFAULT_TIMEOUT_SECONDS, readSession } from './session-field.ts';
 import { datagrams, interleaved, parseTransport } from './transport.ts';
 import type { MediaTransport } from './url.ts';
 
@@ -35,9 +36,6 @@ const OK = 200;
 const MAX_CHANNEL = 254;
 const UNSUPPORTED_TRANSPORT = 461;
 const UNAUTHORIZED = 401;
-const DEFAULT_TIMEOUT_SECONDS = 60;
-const MIN_TIMEOUT_SECONDS = 2;
-const MAX_TIMEOUT_SECONDS = 3600;
 
 /** The tracks of one session (RFC 2326 section 10.4). */
 export class Setup {
@@ -212,16 +210,12 @@ export class Setup {
       const way = this.#transport.toUpperCase();
       throw new RtspError(`the server refused a track over ${way} (${status}): ${reason}`, status);
     }
-    const [id = '', ...parameters] = (header(headers, 'session') ?? '').split(';').map((part) => part.trim());
-    if (id !== '') {
-      connection.session = id;
+    const session = readSession(headers);
+    if (session !== undefined) {
+      connection.session = session.id;
+      this.timeoutSeconds = session.timeoutSeconds ?? this.timeoutSeconds;
       this.#hasSession = true;
     }
-    const timeout = parameters
-      .map((part) => /^timeout=(\d{1,6})$/i.exec(part)?.[1])
-      .find((found) => found !== undefined);
-    if (timeout !== undefined)
-      this.timeoutSeconds = Math.min(MAX_TIMEOUT_SECONDS, Math.max(MIN_TIMEOUT_SECONDS, Number(timeout)));
     return response;
   }
 }

@@ -18,7 +18,7 @@ export interface RtspUrl {
   readonly transport: MediaTransport | undefined;
 }
 
-const DEFAULT_PORT = 554;
+export const RTSP_PORT = 554;
 const MAX_LENGTH = 4096;
 const FORM = /^rtspc?:\/\/(?:([^@/?#]*)@)?([^@/?#]+)([^?#]*)(\?[^#]*)?/i;
 const TRANSPORT = /^transport=(tcp|udp)$/i;
@@ -40,7 +40,7 @@ export function parseRtspUrl(href: string): RtspUrl | undefined {
   const [user, ...password] = credentials?.split(':') ?? [];
   return {
     host: hostFromUrl(hostname),
-    port: port === undefined ? DEFAULT_PORT : Number(port),
+    port: port === undefined ? RTSP_PORT : Number(port),
     href: `rtsp://${authority}${path}${kept === '' ? '' : `?${kept}`}`,
     user: user === undefined ? undefined : percentDecoded(user),
     password: percentDecoded(password.join(':')),

@@ -1,6 +1,6 @@
 import { isIPv6 } from 'node:net';
-import { trackPath } from '../../protocols/rtsp/request-url.ts';
-import type { FeedTrack } from './feed-track.ts';
+import { trackPath } from './request-url.ts';
+import type { SentTrack } from './sent-track.ts';
 
 const BITS_PER_KBIT = 1000;
 
@@ -11,13 +11,13 @@ interface Described {
   readonly id: number;
   /** Address of this server. */
   readonly address: string;
-  /** Base of the URLs of tracks, with a slash at the end. */
+  /** Base of the URLs of tracks, with a slash at the end; empty: they are relative, as a publisher announces them. */
   readonly base: string;
-  readonly tracks: readonly FeedTrack[];
+  readonly tracks: readonly SentTrack[];
 }
 
-/** Describes a stream in SDP (RFC 8866, RFC 2326 appendix C). URLs of tracks are absolute, since clients join others in different ways. */
-export function describeStream({ name, id, address, base, tracks }: Described): string {
+/** Describes a stream in SDP (RFC 8866, RFC 2326 appendix C). URLs of tracks that are played are absolute, since clients join others in different ways. */
+export function writeDescription({ name, id, address, base, tracks }: Described): string {
   const family = isIPv6(address) ? 'IP6' : 'IP4';
   const lines = [
     'v=0',
@@ -26,13 +26,13 @@ export function describeStream({ name, id, address, base, tracks }: Described): 
     `s=${name.replace(/[\x00-\x1f\x7f]/g, ' ').trim() || ' '}`,
     `c=IN ${family} ${family === 'IP6' ? '::' : '0.0.0.0'}`,
     't=0 0',
-    `a=control:${base}`,
+    `a=control:${base || '*'}`,
   ];
   tracks.forEach((track, index) => lines.push(...describeTrack(track, `${base}${trackPath(index)}`)));
   return `${lines.join('\r\n')}\r\n`;
 }
 
-function describeTrack({ track, format, payloadType }: FeedTrack, control: string): string[] {
+function describeTrack({ track, format, payloadType }: SentTrack, control: string): string[] {
   const { encoding, clockRate, channels, parameters } = format;
   const suffix = channels === undefined ? '' : `/${channels}`;
   return [

@@ -5,12 +5,12 @@ import type { OutputStream } from '../../core/output-stream.ts';
 import type { Packet } from '../../core/packet.ts';
 import type { Consumer, Reader, ReaderLimits } from '../../core/reader.ts';
 import { Stream } from '../../core/stream.ts';
-import { sameFormat, type MediaTrack, type Track } from '../../core/track.ts';
+import type { MediaTrack } from '../../core/track.ts';
 import type { FaultLog } from '../../log/log.ts';
 import { MediaClock } from '../../protocols/rtp/media-clock.ts';
 import { payloadFormat } from '../../protocols/rtp/payload-format.ts';
 import { FeedViewers } from '../feed-viewers.ts';
-import { FeedTrack } from './feed-track.ts';
+import { SentTrack } from '../../protocols/rtsp/sent-track.ts';
 
 /** Limits of what a new player starts with; of longer GOPs it starts with the next key frame. */
 const START_LIMITS: ReaderLimits = { bytes: 8 * 1024 * 1024, seconds: 10 };
@@ -36,7 +36,7 @@ export interface FeedPlayer extends Consumer {
  * packets of a frame. Closes with its last user, and when a track changes in a way that its description does not cover.
  */
 export class RtspFeed implements Consumer {
-  readonly tracks: readonly FeedTrack[];
+  readonly tracks: readonly SentTrack[];
   readonly #cname = randomUUID();
   readonly #options: FeedOptions;
   /** The output, possibly delayed. */
@@ -44,7 +44,7 @@ export class RtspFeed implements Consumer {
   readonly #stream: Stream;
   readonly #clock = new MediaClock();
   readonly #start = new GopCache(START_LIMITS);
-  readonly #byId: ReadonlyMap<number, FeedTrack>;
+  readonly #byId: ReadonlyMap<number, SentTrack>;
   readonly #players = new Set<FeedPlayer>();
   readonly #timer: NodeJS.Timeout;
   readonly #reader: Reader;
@@ -56,7 +56,7 @@ export class RtspFeed implements Consumer {
     this.#source = delayed(output, options.delayMs);
     this.tracks = tracks.flatMap((track, index) => {
       const format = payloadFormat(track);
-      return format === undefined ? [] : [new FeedTrack(track, format, index)];
+      return format === undefined ? [] : [new SentTrack(track, format, index)];
     });
     this.#byId = new Map(this.tracks.map((one) => [one.track.id, one]));
     this.#stream = new Stream(output.name, output.counters);
@@ -99,19 +99,19 @@ export class RtspFeed implements Consumer {
     };
   }
 
-  trackOf({ track: { id } }: Packet): FeedTrack | undefined {
+  trackOf({ track: { id } }: Packet): SentTrack | undefined {
     return this.#byId.get(id);
   }
 
   /** Sender report of a track for the present; undefined when nothing is being sent. */
-  reportOf(track: FeedTrack): Buffer | undefined {
+  reportOf(track: SentTrack): Buffer | undefined {
     return track.report(Date.now(), this.#cname);
   }
 
   packet(packet: Packet): void {
     const track = this.#byId.get(packet.track.id);
     if (track === undefined) return;
-    if (packet.track !== track.track && !isContinued(track.track, packet.track)) return this.close(CHANGED);
+    if (packet.track !== track.track && !track.covers(packet.track)) return this.close(CHANGED);
     let data: Buffer;
     try {
       data = track.packetize(packet, this.#clock, Date.now());
@@ -136,17 +136,11 @@ export class RtspFeed implements Consumer {
       const track = this.#source.tracks.find(({ id }) => id === known.track.id);
       if (track === undefined) return this.close('a track of the stream has ended');
       if (track === known.track) continue;
-      const format = isContinued(known.track, track) ? payloadFormat(track as MediaTrack) : undefined;
+      if (!known.covers(track)) return this.close(CHANGED);
+      const format = payloadFormat(track);
       if (format === undefined) return this.close(CHANGED);
-      known.reconfigure(track as MediaTrack, format);
+      known.reconfigure(track, format);
     }
     this.#stream.setTracks(this.tracks.map(({ track }) => track));
   };
-}
-
-/** Whether players go on with a track without another description: decoders of video find parameter sets in the packets. */
-function isContinued(before: MediaTrack, now: Track): boolean {
-  if (before.codec !== now.codec) return false;
-  if (before.type === 'video') return true;
-  return sameFormat(before, { ...now, timebase: before.timebase } as Track);
 }

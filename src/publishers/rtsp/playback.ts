@@ -5,7 +5,7 @@ import { toSeconds } from '../../core/timebase.ts';
 import { Watchdog } from '../../lib/watchdog.ts';
 import { writeBye } from '../../protocols/rtp/rtcp.ts';
 import type { RtspFeed, FeedPlayer } from './feed.ts';
-import { firstSequence, type FeedTrack } from './feed-track.ts';
+import { firstSequence, type SentTrack } from '../../protocols/rtsp/sent-track.ts';
 import type { MediaSink } from './sink.ts';
 
 /** Time for the first frame, after which PLAY is answered all the same. */
@@ -35,7 +35,7 @@ export class RtspPlayback implements FeedPlayer {
   readonly #gate = new KeyGate();
   readonly #reader: Reader;
   readonly #detach: () => void;
-  readonly #reported = new Set<FeedTrack>();
+  readonly #reported = new Set<SentTrack>();
   /** Frames in front of those of the reader. */
   #pending: Packet[] = [];
   /** PLAY was answered. */
@@ -71,7 +71,7 @@ export class RtspPlayback implements FeedPlayer {
   /** Waits for the first frame. @returns where each track starts; none when there is no frame in time */
   async starts(): Promise<TrackStart[]> {
     if (this.#pending.length === 0 && !this.#closed) await this.#first();
-    const firsts = new Map<FeedTrack | undefined, Packet>();
+    const firsts = new Map<SentTrack | undefined, Packet>();
     for (const packet of this.#pending) {
       const track = this.#feed.trackOf(packet);
       if (!firsts.has(track)) firsts.set(track, packet);
@@ -158,7 +158,7 @@ export class RtspPlayback implements FeedPlayer {
   }
 
   #send(packet: Packet): boolean {
-    const track = this.#feed.trackOf(packet) as FeedTrack;
+    const track = this.#feed.trackOf(packet) as SentTrack;
     const index = track.channel / 2;
     if (!this.#reported.has(track)) this.#report(index, track);
     this.#options.onSent(packet.data.length);
@@ -167,7 +167,7 @@ export class RtspPlayback implements FeedPlayer {
     return keepsUp;
   }
 
-  #report(index: number, track: FeedTrack): void {
+  #report(index: number, track: SentTrack): void {
     const report = this.#feed.reportOf(track);
     if (report === undefined) return;
     this.#reported.add(track);

@@ -9,7 +9,7 @@ import { rejection } from '../../rtsp/admission.ts';
 import type { RtspHandler, RtspLink, RtspPart } from '../../rtsp/part.ts';
 import type { RtspAccess } from '../../rtsp/request.ts';
 import { ASKS_NOTHING_MS } from '../../rtsp/session.ts';
-import { describeStream } from './description.ts';
+import { writeDescription } from '../../protocols/rtsp/write-description.ts';
 import type { RtspFeed } from './feed.ts';
 import { TrackTransport } from './track-transport.ts';
 import { RtspViewer, type Playable } from './viewer.ts';
@@ -103,7 +103,7 @@ export class RtspPlayer implements RtspPart {
     const current = await this.#enter(request, url);
     if ('status' in current) return current;
     const { output, feed } = current.viewer;
-    const body = describeStream({
+    const body = writeDescription({
       name: output.name,
       id: output.createdTime.getTime(),
       address: this.#link.peer.localAddress,

@@ -15,6 +15,7 @@ import { PushKind } from '../../../src/pushing/kind.ts';
 import type { PushReport } from '../../../src/pushing/progress.ts';
 import { rtmpSink } from '../../../src/pushing/rtmp-sink.ts';
 import type { PushSpec } from '../../../src/pushing/spec.ts';
+import { rtspSink } from '../../../src/pushing/rtsp-sink.ts';
 import { srtCarrier } from '../../../src/pushing/srt-carrier.ts';
 import { keepStarts } from '../../../src/pushing/starts.ts';
 import { tsSink } from '../../../src/pushing/ts-sink.ts';
@@ -47,7 +48,12 @@ export async function pushing(t: ExecutionContext, push: object = {}, allowed?: 
   const srt = new SrtCalls(guard, log);
   const caches = new StartCaches(new Registry(), 'pushed');
   const kind = new PushKind({
-    sinks: { rtmp: rtmpSink(guard), mpegts: tsSink(ipCarrier(guard)), srt: tsSink(srtCarrier(srt)) },
+    sinks: {
+      rtmp: rtmpSink(guard),
+      mpegts: tsSink(ipCarrier(guard)),
+      srt: tsSink(srtCarrier(srt)),
+      rtsp: rtspSink(guard),
+    },
     caches,
     log,
   });

@@ -13,6 +13,8 @@ export interface GstServerOptions {
   /** What is offered; everything unless given. */
   readonly protocols?: readonly ('tcp' | 'udp')[];
   readonly auth?: { readonly user: string; readonly password: string; readonly method: 'basic' | 'digest' };
+  /** Takes streams that are published, whose depayloaders are `depay0` and so on, instead of playing some. */
+  readonly records?: boolean;
   /** A free one unless given. */
   readonly port?: number;
 }

@@ -1,6 +1,6 @@
 """Serves GStreamer pipelines over RTSP, for tests.
 
-argv[1]: JSON of {"mounts": {path: launch}, "protocols": ["tcp", "udp"], "auth": {"user", "password", "method"}}.
+argv[1]: JSON of {"mounts": {path: launch}, "protocols": ["tcp", "udp"], "auth": {"user", "password", "method"}, "records": bool}.
 Prints the port that it listens on. Ends with its standard input.
 """
 import json
@@ -36,6 +36,8 @@ for path, launch in options['mounts'].items():
     factory = GstRtspServer.RTSPMediaFactory()
     factory.set_launch(launch)
     factory.set_shared(True)
+    if options.get('records', False):
+        factory.set_transport_mode(GstRtspServer.RTSPTransportMode.RECORD)
     if 'protocols' in options:
         protocols = PROTOCOLS[options['protocols'][0]]
         for name in options['protocols'][1:]:

@@ -68,7 +68,7 @@ function start(
     session.close();
     registry.close('the test is over');
   });
-  session.start();
+  void session.start();
   return { output, sink, session, failures, warnings };
 }
 

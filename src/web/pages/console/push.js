@@ -9,6 +9,7 @@ const PROTOCOLS = new Map([
   ['rtmp:', 'rtmp'],
   ['rtmps:', 'rtmp'],
   ['srt:', 'srt'],
+  ['rtsp:', 'rtsp'],
   ['udp:', 'mpegts'],
   ['tcp:', 'mpegts'],
 ]);
