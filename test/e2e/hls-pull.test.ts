@@ -56,7 +56,7 @@ test.serial('a live stream plays: by its best variant, with a password, cookies 
   const kiln = await start(t);
   const url = `http://user:pass@${server.host}/start.m3u8`;
   const { input } = await pull(t, kiln, 'live', [url], { persistent: true });
-  t.like(input, { sourceType: 'MPEGTS', connection: { protocol: 'TCP', remoteAddress: '127.0.0.1' } });
+  t.is(input.sourceType, 'Unknown');
   await plays(t, kiln, 'live');
   t.false(server.asked.includes('/low.m3u8'));
   await server.leave();

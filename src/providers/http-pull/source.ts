@@ -7,6 +7,7 @@ import { shownUrl } from '../../protocols/outbound/shown.ts';
 import { HlsPulls } from '../hls-pull/open.ts';
 import { PullError } from '../pull/error.ts';
 import { PulledTs } from '../pull/pulled-ts.ts';
+import { namesPlaylist } from '../pull/schemes.ts';
 import type { OpenSource, SourceOptions } from '../pull/source.ts';
 
 const ACCEPT = 'video/mp2t, application/octet-stream;q=0.9, */*;q=0.1';
@@ -27,7 +28,7 @@ export function httpSource(guard: OutboundGuard): OpenSource {
       const why = target.includes('#') ? ` (${FRAGMENT_FAULT})` : '';
       throw new PullError(`not a URL of HTTP: ${shownUrl(target)}${why}`);
     }
-    if (/\.m3u8$/i.test(url.pathname)) return await hls.open(url, options);
+    if (namesPlaylist(url.href)) return await hls.open(url, options);
     const answer = await httpGet(guard, url, { accept: ACCEPT });
     const { statusCode, headers } = answer.response;
     const type = mediaType(headers['content-type'] ?? '');

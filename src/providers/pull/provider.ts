@@ -1,7 +1,7 @@
 import type { ApplicationConfig } from '../../config/model.ts';
 import type { Source } from '../../core/source.ts';
 import { PullError } from './error.ts';
-import { knownScheme, schemeOf } from './schemes.ts';
+import { knownScheme, namesPlaylist, schemeOf } from './schemes.ts';
 
 /** Provider that pulls the streams of one scheme into an application. */
 export interface PullProvider {
@@ -44,8 +44,11 @@ export function pullProvider(
       return { source: { type: 'RtmpPull', kind: 'rtmppull' }, name: 'RTMPPull', replaces, ...common(rtmpPull) };
     }
     case 'http':
-    case 'https':
-      return { source: { type: 'MPEGTS', kind: 'mpegts' }, name: 'MPEGTS', replaces: false, ...common(mpegts) };
+    case 'https': {
+      // the API has no name for HLS
+      const type = namesPlaylist(urls[0] ?? '') ? 'Unknown' : 'MPEGTS';
+      return { source: { type, kind: 'mpegts' }, name: 'MPEGTS', replaces: false, ...common(mpegts) };
+    }
     case 'srt': {
       const replaces = srt?.blockDuplicateStreamName === false;
       return { source: { type: 'SRT', kind: 'srt' }, name: 'SRT', replaces, ...common(srt) };

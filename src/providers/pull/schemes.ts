@@ -21,3 +21,8 @@ export function knownScheme(url: string): Scheme {
 export function schemeOf(url: string): string {
   return /^([a-z][a-z\d+.-]*):/i.exec(url)?.[1]?.toLowerCase() ?? '';
 }
+
+/** Whether the path of a URL is that of an HLS playlist. */
+export function namesPlaylist(url: string): boolean {
+  return URL.canParse(url) && /\.m3u8$/i.test(new URL(url).pathname);
+}

@@ -30,3 +30,10 @@ for (const [scheme, element, type] of [
     );
   });
 }
+
+test('HLS has no type of its own in the API', async (t) => {
+  const { config } = await load(t, serverXml({ apps: application('<Providers><MPEGTS/></Providers>') }));
+  const of = (url: string) => pullProvider(config.virtualHosts[0]?.applications[0] as ApplicationConfig, [url]);
+  t.is(of('https://host/app/live.m3u8?key=1').source.type, 'Unknown');
+  t.is(of('https://host/app/live.ts?of=live.m3u8').source.type, 'MPEGTS');
+});
