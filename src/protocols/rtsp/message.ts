@@ -78,8 +78,8 @@ export type Fields = Readonly<Record<string, string | readonly string[] | undefi
 
 /** @param body with its `Content-Type` among the fields; empty for none */
 export function writeRequest(method: string, uri: string, fields: Fields, body = ''): string {
-  const length = body === '' ? undefined : String(Buffer.byteLength(body));
-  return `${method} ${uri} RTSP/1.0\r\n${writeFields({ ...fields, 'Content-Length': length })}\r\n${body}`;
+  const length = body === '' ? {} : { 'Content-Length': String(Buffer.byteLength(body)) };
+  return `${method} ${uri} RTSP/1.0\r\n${writeFields({ ...fields, ...length })}\r\n${body}`;
 }
 
 export function writeResponse(status: number, reason: string, fields: Fields): string {

@@ -51,9 +51,7 @@ export class RawPlayer {
 
   tell(method: string, uri = this.url, fields: Fields = {}, body = ''): void {
     const head = { CSeq: String(++this.#sequence), Session: this.session, ...fields };
-    this.socket.write(
-      writeRequest(method, uri, body === '' ? head : { ...head, 'Content-Length': `${body.length}` }) + body,
-    );
+    this.socket.write(writeRequest(method, uri, head, body));
   }
 
   /** The answer to a request. @throws Error when the connection ends instead */
