@@ -91,6 +91,7 @@ function readBegin(track: Buffer): number {
  */
 export function readSamples(fragment: Buffer, tracks: readonly FragmentedTrack[]): ReadSample[] {
   const samples: ReadSample[] = [];
+  let count = 0;
   let next = 0;
   for (const { type, content } of children(child(fragment, 'moof').content)) {
     if (type !== 'traf') continue;
@@ -104,13 +105,15 @@ export function readSamples(fragment: Buffer, tracks: readonly FragmentedTrack[]
     for (const run of boxes.filter((box) => box.type === 'trun')) {
       const read = readRun(run, defaults, next);
       next = read.end;
+      // empty ones count as well: a few bytes may tell of any number
+      count += read.samples.length;
+      if (count > MAX_SAMPLES) throw new RangeError('a fragment of too many samples');
       for (const { duration, compositionOffset, from, to } of read.samples) {
         if (to > fragment.length) throw new RangeError('a sample behind the end of its fragment');
         if (track !== undefined && to > from)
           samples.push({ track, time, compositionOffset, data: fragment.subarray(from, to) });
         time += duration;
       }
-      if (samples.length > MAX_SAMPLES) throw new RangeError('a fragment of too many samples');
     }
   }
   return samples.sort((a, b) => a.time / a.track.timescale - b.time / b.track.timescale);

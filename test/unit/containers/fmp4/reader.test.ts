@@ -96,3 +96,23 @@ test('damaged and truncated bytes are rejected', (t) => {
     }
   }
 });
+
+test('runs that tell of more samples than a fragment may have are refused, also without any data', (t) => {
+  const box = (type: string, ...content: Buffer[]): Buffer => {
+    const body = Buffer.concat(content);
+    const head = Buffer.alloc(8);
+    head.writeUInt32BE(8 + body.length);
+    head.write(type, 4, 'latin1');
+    return Buffer.concat([head, body]);
+  };
+  const words = (...numbers: number[]): Buffer =>
+    Buffer.concat(numbers.map((n) => Buffer.from(n.toString(16).padStart(8, '0'), 'hex')));
+  // no sizes and no flags: each sample is as large as `tfhd` says, which is nothing
+  const run = box('trun', words(0x000001, 100_000, 100));
+  const track = box('traf', box('tfhd', words(0x000010, 1, 0)), ...Array.from({ length: 50 }, () => run));
+  const whole = Buffer.concat([box('moof', track), box('mdat')]);
+  t.throws(() => readSamples(whole, readInit(MOVIE, never)), {
+    instanceOf: RangeError,
+    message: 'a fragment of too many samples',
+  });
+});
