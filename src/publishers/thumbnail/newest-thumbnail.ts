@@ -30,6 +30,29 @@ export interface FoundThumbnail {
 }
 
 /**
+ * Newest thumbnail of an output stream on this node, in the format of a file extension. A viewer may come before the first one is
+ * encoded, and waits for it.
+ * @param limitMs longest wait
+ * @throws as `newestThumbnail`
+ */
+export async function awaitedThumbnail(
+  all: ThumbnailsOf,
+  application: Application,
+  stream: string,
+  extension: string,
+  limitMs: number,
+): Promise<FoundThumbnail> {
+  const output = application.outputs.get(stream);
+  const thumbnails = output && all.get(output);
+  if (thumbnails !== undefined) {
+    const [codec] = formatOf(extension);
+    if (output?.resting === true && thumbnails.newest(codec) === undefined) output.emit('wanted');
+    await thumbnails.appears(codec, limitMs);
+  }
+  return newestThumbnail(all, application, stream, extension);
+}
+
+/**
  * Newest thumbnail of an output stream on this node, in the format of a file extension.
  * @throws thumbnailStreamNotFound, thumbnailNotStarted, thumbnailExtension, thumbnailMissing
  */

@@ -6,7 +6,7 @@ import { KilnError } from '../../errors.ts';
 import { definePeerCall, STREAM_FIELDS, type WithBytes } from '../../peers/peer-call.ts';
 import type { PeerCalls } from '../../peers/peer-calls.ts';
 import type { StreamDirectory } from '../../directory/stream-directory.ts';
-import { formatOf, newestThumbnail, type ThumbnailsOf } from './newest-thumbnail.ts';
+import { awaitedThumbnail, formatOf, type ThumbnailsOf } from './newest-thumbnail.ts';
 
 const ThumbnailAnswer = Type.Object({ type: Type.String() });
 /** Newest thumbnail of an output stream, with its media type. */
@@ -16,6 +16,8 @@ const NEWEST_THUMBNAIL = definePeerCall(
   ThumbnailAnswer,
 );
 const TIMEOUT_MS = 2000;
+/** Longest wait for the first thumbnail of a stream, within that time. */
+const FIRST_MS = 1500;
 /** Time for which an answer is reused for further requests. */
 const FRESH_MS = 500;
 /** Above so many answers none is kept; simultaneous requests share a call all the same. */
@@ -39,9 +41,9 @@ export class RemoteThumbnails {
   /** @param thumbnails those of this node */
   constructor(options: RemoteThumbnailsOptions, thumbnails: ThumbnailsOf) {
     this.#options = options;
-    options.calls.answerBytes(NEWEST_THUMBNAIL, ({ vhost, app, stream, extension }) => {
+    options.calls.answerBytes(NEWEST_THUMBNAIL, async ({ vhost, app, stream, extension }) => {
       const application = options.registry.vhost(vhost).application(app);
-      const { type, image } = newestThumbnail(thumbnails, application, stream, extension);
+      const { type, image } = await awaitedThumbnail(thumbnails, application, stream, extension, FIRST_MS);
       return { answer: { type }, bytes: image };
     });
   }

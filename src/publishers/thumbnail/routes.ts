@@ -10,7 +10,7 @@ import type { CrossDomainRules } from '../hls/http/cors.ts';
 import { answerError } from '../hls/http/http-error.ts';
 import { NOT_CACHED, respond } from '../hls/http/respond.ts';
 import type { RemoteThumbnails } from './remote-thumbnails.ts';
-import { newestThumbnail, type ThumbnailsOf } from './newest-thumbnail.ts';
+import { awaitedThumbnail, type ThumbnailsOf } from './newest-thumbnail.ts';
 
 /** Services that the routes use. */
 export interface ThumbnailServices {
@@ -29,6 +29,8 @@ interface Params {
 
 type Request = FastifyRequest<{ Params: Params }>;
 
+/** Longest wait for the first thumbnail of a stream. */
+const FIRST_MS = 5000;
 /** Excludes the extensions of LL-HLS, which shares the port and may use the same name. */
 const FILE = 'thumb.:extension(^(?!m3u8$|m4s$).+$)';
 
@@ -72,7 +74,7 @@ interface ServedThumbnail {
   readonly image: Buffer;
 }
 
-/** @throws as `newestThumbnail` and Access.admitViewer() */
+/** @throws as `awaitedThumbnail` and Access.admitViewer() */
 async function serve(services: ThumbnailServices, request: Request, exchange: Exchange): Promise<void> {
   const { app, stream, extension } = request.params;
   const { headers, response } = exchange;
@@ -109,7 +111,7 @@ async function serve(services: ThumbnailServices, request: Request, exchange: Ex
 /** Errors for which the interface has one of its own. */
 const NOT_FOUND: ReadonlySet<string> = new Set(['vhostNotFound', 'applicationNotFound', 'streamNotFound']);
 
-/** @returns undefined when there is no such stream or it is starting @throws as `newestThumbnail` */
+/** @returns undefined when there is no such stream or it is starting @throws as `awaitedThumbnail` */
 async function findThumbnail(
   { thumbnails, remote }: ThumbnailServices,
   application: Application,
@@ -122,6 +124,6 @@ async function findThumbnail(
     return found && { counters: application.counters, type: found.answer.type, image: found.bytes };
   }
   if (!thumbnails.has(here)) return undefined;
-  const { output, type, image } = newestThumbnail(thumbnails, application, stream, extension);
+  const { output, type, image } = await awaitedThumbnail(thumbnails, application, stream, extension, FIRST_MS);
   return { counters: output.counters, type, image };
 }

@@ -131,10 +131,34 @@ test.serial('DelayBufferTimeMs: a picture is shown later', async (t) => {
   const { goLive, get } = await open(t, { thumbnail: { delayBufferTimeMs: 10_000 } });
   const track = imageTrack(0, 'PNG');
   goLive([track]).write(picture(track, 'late'));
-  await delay(9000);
-  t.is((await get('/app/stream/thumb.png')).statusCode, 404);
-  await delay(1000);
+  await delay(4000);
+  t.like(await get('/app/stream/thumb.png'), { statusCode: 404, body: 'There is no thumbnail image' });
   t.is((await get('/app/stream/thumb.png')).body, 'late');
+});
+
+test('a viewer who comes before the first picture gets it', async (t) => {
+  const { goLive, get } = await open(t);
+  const track = imageTrack(0, 'PNG');
+  const output = goLive([track]);
+  const answers = ['GET', 'HEAD'].map((method) => get('/app/stream/thumb.png', {}, method as 'GET'));
+  t.is((await get('/app/stream/thumb.jpg')).body, 'There is no thumbnail image', 'no track makes one');
+  output.write(picture(track, 'first'));
+  t.deepEqual(
+    (await Promise.all(answers)).map(({ statusCode, body }) => [statusCode, body]),
+    [
+      [200, 'first'],
+      [200, ''],
+    ],
+  );
+});
+
+test('nobody waits for a picture of a stream that ends', async (t) => {
+  const { goLive, get } = await open(t);
+  const output = goLive([imageTrack(0, 'PNG')]);
+  const answer = get('/app/stream/thumb.png');
+  await get('/app/stream/thumb.jpg');
+  output.input.close('over');
+  t.is((await answer).statusCode, 404);
 });
 
 test('a request for a thumbnail wakes an encoder that rests, so that the next one is new', async (t) => {
@@ -166,7 +190,6 @@ test('a missing thumbnail is answered 404 with the reason, in the words of the i
     ['/app/nobody/thumb.png', 'There is no stream or cannot pull a stream'],
     ['/nowhere/stream/thumb.png', 'There is no stream or cannot pull a stream'],
     ['/off/stream/thumb.png', 'There is no stream or cannot pull a stream'],
-    ['/app/stream/thumb.png', 'There is no thumbnail image'],
     ['/app/stream/thumb.jpg', 'There is no thumbnail image'],
     ['/app/stream/thumb.gif', 'Unsupported file extension'],
     ['/app/stream/thumb.PNG', 'Unsupported file extension'],
@@ -206,7 +229,10 @@ test('the first of several tracks of one codec that has an image is served', asy
   output.setTracks([large]);
   t.is((await get('/app/stream/thumb.jpg')).body, 'large');
   output.setTracks([small]);
-  t.is((await get('/app/stream/thumb.jpg')).body, 'There is no thumbnail image');
+  const answer = get('/app/stream/thumb.jpg');
+  await get('/app/stream/thumb.png');
+  output.write(picture(small, 'new'));
+  t.is((await answer).body, 'new');
 });
 
 test('a stream that ends takes its pictures with it', async (t) => {
