@@ -129,7 +129,8 @@ export class Pusher {
     const timer = setInterval(count, KEEP_MS);
     task.signal.addEventListener('abort', end, { once: true });
     try {
-      await Promise.race([session.start(), over.promise]);
+      const taken = session.start();
+      if (taken !== undefined) await Promise.race([taken, over.promise]);
       this.#counts.begin();
       this.#lastReason = '';
       log.info({ event: 'push.started' }, 'the stream is being pushed');

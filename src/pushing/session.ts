@@ -63,8 +63,12 @@ export class PushSession implements Session {
     this.#reader = new Reader(consumer, () => {}, LIMITS, output.counters, queue);
   }
 
-  /** Resolves when the destination takes the stream. @throws PushError when it does not, or the stream has no track for it */
-  async start(): Promise<void> {
+  /**
+   * Begins to send.
+   * @returns where the destination is asked: resolves when it takes the tracks, rejects with PushError
+   * @throws PushError when the stream has no track that the destination takes
+   */
+  start(): Promise<void> | undefined {
     const { output, start } = this.#options;
     const select = (): void => this.#reselect();
     if (this.#select().some(({ type }) => type === 'video')) this.#gate.silence();
@@ -77,7 +81,7 @@ export class PushSession implements Session {
       () => source.close(),
       () => clearInterval(timer),
     );
-    await this.#taken;
+    return this.#taken;
   }
 
   get tracks(): readonly Track[] {
