@@ -10,14 +10,10 @@ import { RtspError } from '../protocols/rtsp/error.ts';
 import { interleave } from '../protocols/rtsp/interleaved.ts';
 import { RtspPublishingClient } from '../protocols/rtsp/publishing-client.ts';
 import { RtspTarget } from '../protocols/rtsp/redirect.ts';
-import { SentTrack } from '../protocols/rtsp/sent-track.ts';
+import { REPORT_MS, SentTrack } from '../protocols/rtsp/sent-track.ts';
 import { writeDescription } from '../protocols/rtsp/write-description.ts';
 import { PushError } from './error.ts';
 import type { OpenSink, Sink, SinkOptions } from './sink.ts';
-
-/** Time between sender reports (RFC 3550 section 6.2). */
-const REPORT_MS = 5000;
-const MAX_ID = 2 ** 47;
 
 /** Pushes over RTSP, by ANNOUNCE and RECORD, to destinations that the guard allows. */
 export function rtspSink(guard: OutboundGuard): OpenSink {
@@ -116,13 +112,13 @@ class RtspSink implements Sink {
       return format === undefined ? [] : [new SentTrack(track, format, index)];
     });
     const address = client.address ?? '0.0.0.0';
-    const id = Math.floor(Math.random() * MAX_ID);
-    const description = writeDescription({ name: 'Kiln', id, address, base: '', tracks: this.#tracks });
+    const description = writeDescription({ name: 'Kiln', id: Date.now(), address, base: '', tracks: this.#tracks });
     try {
       await client.record(description, this.#tracks.length);
     } catch (error) {
       throw asPushError(error);
     }
+    if (this.#closed) return;
     this.#timer = setInterval(() => this.#tracks.forEach((track) => this.#report(track)), REPORT_MS).unref();
     const early = this.#early ?? [];
     this.#early = undefined;

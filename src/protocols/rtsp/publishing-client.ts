@@ -33,6 +33,7 @@ export class RtspPublishingClient {
   #sender: TcpSender;
   #methods: ReadonlySet<string>;
   #hasSession = false;
+  #closed = false;
   #keepAlive: KeepAlive | undefined;
 
   /** Connects to the server. @throws RtspError, errors of `dial` */
@@ -78,6 +79,9 @@ export class RtspPublishingClient {
         this.#leave();
         const { connection, sender, methods } = await open(this.#target, this.#options);
         [this.#connection, this.#sender, this.#methods] = [connection, sender, methods];
+        if (!this.#closed) continue;
+        this.close();
+        throw new RtspError('the connection is gone');
       }
     }
   }
@@ -89,11 +93,13 @@ export class RtspPublishingClient {
 
   /** Ends the stream once everything is sent. */
   finish(): void {
+    this.#closed = true;
     this.#leave();
   }
 
   /** Closes the connection. Idempotent. */
   close(): void {
+    this.#closed = true;
     this.#leave();
     this.#sender.close();
   }

@@ -9,6 +9,8 @@ import { writeSenderReport } from '../rtp/rtcp.ts';
 import { RtpSender } from '../rtp/sender.ts';
 import { InterleavedFrame, packetAt } from './interleaved.ts';
 
+/** Time between sender reports, in milliseconds (RFC 3550 section 6.2). */
+export const REPORT_MS = 5000;
 const FIRST_DYNAMIC = 96;
 /** Places in an RTP header. */
 const SEQUENCE_AT = 2;

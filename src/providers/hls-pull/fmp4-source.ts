@@ -1,4 +1,5 @@
 import { BitstreamError } from '../../codecs/bits.ts';
+import { BOX_HEAD_BYTES } from '../../containers/fmp4/read-box.ts';
 import { readInit, readSamples, type FragmentedTrack, type ReadSample } from '../../containers/fmp4/reader.ts';
 import { Timeline } from '../../core/timeline.ts';
 import { VIDEO_TIMEBASE } from '../../core/timebase.ts';
@@ -11,8 +12,8 @@ import { VideoIntake } from '../intake/video-intake.ts';
 import { PullError } from '../pull/error.ts';
 
 const CLOCK = { timebase: VIDEO_TIMEBASE, bits: 62 };
-const BOX_HEAD_BYTES = 8;
-const MAX_BOX_BYTES = 64 * 1024 * 1024;
+/** Limit of a box, and of all of a fragment. */
+const MAX_BYTES = 64 * 1024 * 1024;
 /** Boxes of a fragment. */
 const MAX_BOXES = 8;
 
@@ -88,7 +89,7 @@ export class Fmp4Source {
       const all = Buffer.concat(this.#chunks);
       this.#chunks = [all];
       this.#needed = all.readUInt32BE(0);
-      if (this.#needed < BOX_HEAD_BYTES || this.#needed > MAX_BOX_BYTES)
+      if (this.#needed < BOX_HEAD_BYTES || this.#needed > MAX_BYTES)
         throw new PullError('its segments are no fragmented MP4');
       if (all.length < this.#needed) return;
       this.#take(all.subarray(0, this.#needed));
@@ -119,7 +120,9 @@ export class Fmp4Source {
 
   #take(box: Buffer): void {
     const type = box.toString('latin1', 4, BOX_HEAD_BYTES);
+    const bytes = this.#fragment.reduce((sum, { length }) => sum + length, box.length);
     if (type === 'moof') this.#fragment = [box];
+    else if (bytes > MAX_BYTES) throw new PullError(`a fragment has more than ${MAX_BYTES} bytes`);
     else if (this.#fragment.length > 0 && this.#fragment.length < MAX_BOXES) this.#fragment.push(box);
     if (type !== 'mdat') return;
     const fragment = Buffer.concat(this.#fragment);

@@ -19,10 +19,10 @@ interface Found {
   readonly playlist: MediaPlaylist;
 }
 
-/** Opens streams of HLS (RFC 8216), whose segments are MPEG-TS, from servers that the guard allows. */
+/** Opens streams of HLS (RFC 8216), whose segments are MPEG-TS or fragmented MP4, from servers that the guard allows. */
 export class HlsPulls {
   readonly #guard: OutboundGuard;
-  /** Last segment that a stream has got of each URL: it goes on behind it. */
+  /** Last segment of each URL that a stream has taken, after which it continues. */
   readonly #last = new WeakMap<LocalClock, Map<string, Segment>>();
 
   constructor(guard: OutboundGuard) {

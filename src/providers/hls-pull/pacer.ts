@@ -9,6 +9,8 @@ const MAX_STEP_MS = 100;
 /** Packets that lie further ahead than this are of other times, and are passed on at once. */
 const MAX_AHEAD_SECONDS = 3600;
 const MAX_BYTES = 64 * 1024 * 1024;
+/** Packets that may wait, however small they are. */
+const MAX_PACKETS = 100_000;
 /** By so much the pace is faster while too much waits: the clock of the source is faster than that of this machine. */
 const HURRY = 0.02;
 /** Passed items that are kept in the array. */
@@ -68,8 +70,7 @@ export class Pacer implements TrackSink {
 
   /** Waits until more packets are wanted. */
   async room(): Promise<void> {
-    while (!this.#closed && (this.#seconds > this.#options.leadSeconds || this.#bytes > MAX_BYTES))
-      await this.#stepped.promise;
+    while (!this.#closed && this.#isFull) await this.#stepped.promise;
   }
 
   /** Waits until all packets were passed on. */
@@ -84,6 +85,11 @@ export class Pacer implements TrackSink {
     this.#items = [];
     this.#passed = 0;
     this.#stepped.resolve();
+  }
+
+  get #isFull(): boolean {
+    const waiting = this.#items.length - this.#passed;
+    return this.#seconds > this.#options.leadSeconds || this.#bytes > MAX_BYTES || waiting > MAX_PACKETS;
   }
 
   get #isEmpty(): boolean {

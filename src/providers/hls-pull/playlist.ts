@@ -23,8 +23,6 @@ export interface Segment extends Resource {
   readonly sequence: number;
   /** In seconds. */
   readonly duration: number;
-  /** Its media does not continue that of the segment before. */
-  readonly discontinuity: boolean;
   readonly key: SegmentKey | undefined;
   /** Initialization of fragmented MP4. */
   readonly map: Resource | undefined;
@@ -114,7 +112,6 @@ function readMedia(lines: readonly string[], base: URL): MediaPlaylist {
   let map: Resource | undefined;
   // of the next segment
   let duration: number | undefined;
-  let discontinuity = false;
   let isGap = false;
   let length: string | undefined;
   /** End of the last range of each resource: one without an offset follows it. */
@@ -131,9 +128,6 @@ function readMedia(lines: readonly string[], base: URL): MediaPlaylist {
         break;
       case '#EXTINF':
         duration = seconds(value.split(',')[0] ?? '');
-        break;
-      case '#EXT-X-DISCONTINUITY':
-        discontinuity = true;
         break;
       case '#EXT-X-GAP':
         isGap = true;
@@ -159,10 +153,10 @@ function readMedia(lines: readonly string[], base: URL): MediaPlaylist {
         const uri = urlOf(line, base);
         const range = length === undefined ? undefined : readRange(length, ends.get(uri.href) ?? 0);
         if (range !== undefined) ends.set(uri.href, range.offset + range.length);
-        segments.push({ uri, range, sequence, duration, discontinuity, key, map, isGap });
+        segments.push({ uri, range, sequence, duration, key, map, isGap });
         if (segments.length > MAX_SEGMENTS) throw new PullError(`the playlist has more than ${MAX_SEGMENTS} segments`);
         sequence++;
-        [duration, discontinuity, isGap, length] = [undefined, false, false, undefined];
+        [duration, isGap, length] = [undefined, false, undefined];
       }
     }
   }

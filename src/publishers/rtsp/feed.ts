@@ -10,12 +10,10 @@ import type { FaultLog } from '../../log/log.ts';
 import { MediaClock } from '../../protocols/rtp/media-clock.ts';
 import { payloadFormat } from '../../protocols/rtp/payload-format.ts';
 import { FeedViewers } from '../feed-viewers.ts';
-import { SentTrack } from '../../protocols/rtsp/sent-track.ts';
+import { REPORT_MS, SentTrack } from '../../protocols/rtsp/sent-track.ts';
 
 /** Limits of what a new player starts with; of longer GOPs it starts with the next key frame. */
 const START_LIMITS: ReaderLimits = { bytes: 8 * 1024 * 1024, seconds: 10 };
-/** Time between sender reports (RFC 3550 section 6.2). */
-const REPORT_MS = 5000;
 const CHANGED = 'the format of a track has changed';
 
 export interface FeedOptions {

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -32,6 +33,13 @@ async function folderOf(t: ExecutionContext): Promise<string> {
   return folder;
 }
 
+/** Waits until some seconds are written to a file, which is not there at first. */
+const grows = (file: string) =>
+  until('some of it is written', async () => {
+    const size = existsSync(file) ? (await stat(file)).size : 0;
+    return size > 20_000;
+  });
+
 test('ffmpeg receives a push from its first key frame on, and its end', async (t) => {
   const [port] = freePorts(1) as [number];
   const url = `rtsp://127.0.0.1:${port}/live/key`;
@@ -47,7 +55,7 @@ test('ffmpeg receives a push from its first key frame on, and its end', async (t
   const { node, feed, flow } = await live(t, url);
   await inState(node, 'pushing');
   flow();
-  await until('some of it is written', async () => ((await stat(file).catch(() => undefined))?.size ?? 0) > 20_000);
+  await grows(file);
   feed.output.input.close('over');
   t.deepEqual(await over, [0, null]);
   const found = await probe(file);
@@ -69,7 +77,7 @@ test("GStreamer's server takes a push, and asks for a password", async (t) => {
   const { node, flow } = await live(t, server.url('/live', 'me:my%20secret@'));
   await inState(node, 'pushing');
   flow();
-  await until('some of it is written', async () => ((await stat(file).catch(() => undefined))?.size ?? 0) > 20_000);
+  await grows(file);
   t.deepEqual(codecsOf(await probe(file)), ['aac', 'h264']);
   t.is(reportOf(node)?.sequence, 1);
   t.false(node.lines.join('').includes('secret'));
@@ -107,7 +115,7 @@ const refusals: readonly [name: string, answer: CameraScript['answer'], reason: 
 ];
 
 for (const [name, answer, reason] of refusals)
-  test(`a server that refuses ${name} is told of, and asked again`, async (t) => {
+  test(`a server that refuses ${name} is reported, and asked again`, async (t) => {
     const server = await FakeCamera.start(t, { answer });
     const { node } = await live(t, server.url());
     await until('it failed', () => reason.test(reportOf(node)?.reason ?? ''));
@@ -156,4 +164,19 @@ test('a stream whose tracks change is announced anew', async (t) => {
   await inState(node, 'pushing');
   t.true(server.methods().includes('TEARDOWN'));
   t.is(server.methods().filter((method) => method === 'SETUP').length, 3);
+});
+
+test('a push that ends while it is sent elsewhere leaves no connection', async (t) => {
+  const there = await FakeCamera.start(t, { answer: () => '' });
+  const here = await FakeCamera.start(t, {
+    answer: ({ method }) =>
+      method === 'ANNOUNCE' ? `302 Moved\r\nLocation: ${there.url('moved')}\r\n\r\n` : undefined,
+  });
+  const { node, feed } = await live(t, here.url());
+  await until('the other server is asked', () => there.requests.length === 1);
+  feed.output.input.close('over');
+  await until('the push has ended', () => reportOf(node) === undefined);
+  there.send('RTSP/1.0 200 OK\r\nCSeq: 1\r\n\r\n');
+  await until('its connection is closed', () => there.sockets[0]?.closed);
+  t.deepEqual(there.methods(), ['OPTIONS']);
 });

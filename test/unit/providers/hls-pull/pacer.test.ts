@@ -1,9 +1,9 @@
 import test from 'ava';
 import type { Packet } from '../../../../src/core/packet.ts';
-import type { Track } from '../../../../src/core/track.ts';
 import { Pacer } from '../../../../src/providers/hls-pull/pacer.ts';
+import { videoTrack } from '../../../support/media/packets.ts';
 
-const TRACK = { id: 0, type: 'video', timebase: { num: 1, den: 1000 } } as unknown as Track;
+const TRACK = videoTrack({ timebase: { num: 1, den: 1000 } });
 const packet = (dts: number, bytes = 1): Packet =>
   ({ track: TRACK, dts, pts: dts, duration: 0, key: false, data: Buffer.alloc(bytes) }) as Packet;
 

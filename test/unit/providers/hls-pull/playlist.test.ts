@@ -27,18 +27,12 @@ test('segments have numbers, durations and absolute URLs', (t) => {
   t.is(target, 6);
   t.false(isEnded);
   t.deepEqual(
-    segments.map(({ sequence, duration, uri, discontinuity, isGap }) => [
-      sequence,
-      duration,
-      uri.href,
-      discontinuity,
-      isGap,
-    ]),
+    segments.map(({ sequence, duration, uri, isGap }) => [sequence, duration, uri.href, isGap]),
     [
-      [7, 5.96, 'https://cdn.example/live/a.ts?x=1', false, false],
-      [8, 6, 'https://cdn.example/b.ts', false, false],
-      [9, 6, 'http://other.example/c.ts', true, false],
-      [10, 6, 'https://cdn.example/live/d.ts', false, true],
+      [7, 5.96, 'https://cdn.example/live/a.ts?x=1', false],
+      [8, 6, 'https://cdn.example/b.ts', false],
+      [9, 6, 'http://other.example/c.ts', false],
+      [10, 6, 'https://cdn.example/live/d.ts', true],
     ],
   );
   t.true(media('#EXTINF:6,', 'a.ts', '#EXT-X-ENDLIST').isEnded);
@@ -144,15 +138,18 @@ test('damaged playlists are read or rejected', (t) => {
       'b.m3u8',
     ].join('\n'),
   );
+  let [read, refused] = [0, 0];
   for (const text of [whole, whole.subarray(0, whole.indexOf('#EXT-X-STREAM-INF'))])
     for (let i = 0; i < 2000; i++) {
       const bytes = Buffer.from(text);
       for (let n = 0; n < 3; n++) bytes[Math.floor(random() * bytes.length)] = Math.floor(random() * 256);
       try {
         parsePlaylist(bytes.toString(), BASE);
+        read++;
       } catch (error) {
+        refused++;
         t.is((error as Error).name, 'PullError', String(error));
       }
     }
-  t.pass();
+  t.true(read > 0 && refused > 0, `${read} read, ${refused} refused`);
 });
