@@ -59,6 +59,7 @@ export function codecForm(codec: CodedForm, stream: NutStream): CodecForm {
     case 'MP2':
     case 'AC3':
     case 'EAC3':
+    case 'FLAC':
     case 'PCMA':
     case 'PCMU':
       return new AudioForm(codec, stream);

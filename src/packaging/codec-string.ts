@@ -16,6 +16,7 @@ export function codecString(track: Coded): string {
   const { codec, config } = track;
   const isOpen = track.type === 'video' && track.inBandSets === true;
   if (codec === 'OPUS') return 'opus';
+  if (codec === 'FLAC') return 'fLaC';
   if (config === undefined) throw new UnsupportedTrackError(`${codec} track without configuration`);
   switch (codec) {
     case 'H264':

@@ -22,7 +22,7 @@ export interface Container {
   open(tracks: readonly Track[], onFault: (fault: string) => void, origin: Origin | undefined): FileMuxer;
 }
 
-const MP4_CODECS: readonly Codec[] = ['H264', 'H265', 'AV1', 'AAC', 'MP3', 'OPUS', 'WebVTT'];
+const MP4_CODECS: readonly Codec[] = ['H264', 'H265', 'AV1', 'AAC', 'MP3', 'OPUS', 'FLAC', 'WebVTT'];
 
 const MP4: Container = {
   name: 'MP4',

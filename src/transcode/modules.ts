@@ -55,6 +55,7 @@ export const SOFTWARE: readonly SoftwareModule[] = [
       OPUS: ['opus', 'libopus'],
       AC3: ['ac3'],
       EAC3: ['eac3'],
+      FLAC: ['flac'],
       PCMA: ['pcm_alaw'],
       PCMU: ['pcm_mulaw'],
     },

@@ -17,6 +17,7 @@ const TAGS: Record<VideoCodec | AudioCodec, string> = {
   MP2: 'P\0\0\0',
   AC3: '\0 \0\0',
   EAC3: '\0 \0\0',
+  FLAC: '\xac\xf1\0\0',
   PCMA: '\x06\0\0\0',
   PCMU: '\x07\0\0\0',
 };

@@ -1,6 +1,7 @@
 import { parseAudioSpecificConfig } from '../../codecs/aac.ts';
 import { BitstreamError } from '../../codecs/bits.ts';
 import { parseAc3Frame } from '../../codecs/ac3.ts';
+import { flacSamples, parseStreamInfo, streamInfoOf } from '../../codecs/flac.ts';
 import { parseMpegAudioFrame } from '../../codecs/mpeg-audio.ts';
 import { buildOpusConfig, packetSamples, parseOpusHead } from '../../codecs/opus.ts';
 import type { AudioCodec } from '../../core/track.ts';
@@ -39,6 +40,8 @@ export function audioState(codec: AudioCodec, pcm?: PcmForm): AudioState {
     case 'AC3':
     case 'EAC3':
       return new FramedState(parseAc3Frame);
+    case 'FLAC':
+      return new FlacState();
     case 'PCMA':
     case 'PCMU':
       return new PcmState(pcm);
@@ -103,6 +106,21 @@ class OpusState implements AudioState {
   #adopt(config: Buffer, channels: number): void {
     if (this.format?.config?.equals(config)) return;
     this.format = { config, samplerate: OPUS_RATE, channels };
+  }
+}
+
+class FlacState implements AudioState {
+  format: AudioFormat | undefined;
+
+  configure(header: Buffer): void {
+    const config = streamInfoOf(header);
+    if (this.format?.config?.equals(config)) return;
+    const { samplerate, channels } = parseStreamInfo(config);
+    this.format = { config: Buffer.from(config), samplerate, channels };
+  }
+
+  samples(frame: Buffer): number {
+    return frame.length === 0 || this.format === undefined ? 0 : flacSamples(frame);
   }
 }
 

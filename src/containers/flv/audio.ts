@@ -5,7 +5,7 @@ import { AUDIO_MULTITRACK, need, PacketType, readModifiers, trackParts, type Tra
 /** One track of an FLV audio tag, which is the body of an RTMP audio message. */
 export interface AudioTag {
   readonly codec: AudioCodec;
-  /** `config`: AudioSpecificConfig or Opus identification header; `frame`: coded audio. */
+  /** `config`: AudioSpecificConfig, Opus identification header or FLAC header; `frame`: coded audio. */
   readonly packet: 'config' | 'frame' | 'end';
   readonly nanos: number;
   readonly data: Buffer;
@@ -16,7 +16,14 @@ const AAC = 10;
 /** Audio formats of the classic form, as the FourCC of Enhanced RTMP. */
 const LEGACY_CODECS: Readonly<Record<number, string>> = { 2: '.mp3', [AAC]: 'mp4a', 14: '.mp3' };
 
-export const AUDIO_FOUR_CC: Readonly<Record<string, AudioCodec>> = { Opus: 'OPUS', mp4a: 'AAC', '.mp3': 'MP3' };
+export const AUDIO_FOUR_CC: Readonly<Record<string, AudioCodec>> = {
+  Opus: 'OPUS',
+  mp4a: 'AAC',
+  '.mp3': 'MP3',
+  'ac-3': 'AC3',
+  'ec-3': 'EAC3',
+  fLaC: 'FLAC',
+};
 
 const MULTICHANNEL_CONFIG = 4;
 

@@ -1,5 +1,6 @@
+import { buildFlacHeader } from '../../codecs/flac.ts';
 import { buildOpusHead, parseOpusConfig } from '../../codecs/opus.ts';
-import type { AudioTrack, MediaTrack, Track, VideoTrack } from '../../core/track.ts';
+import type { AudioCodec, AudioTrack, MediaTrack, Track, VideoTrack } from '../../core/track.ts';
 import { audioTagHead, fourCcOf, videoTagHead } from './tag-head.ts';
 
 /** Codec ids of onMetaData (FLV specification annex E.5). */
@@ -19,8 +20,12 @@ export function configTag(track: MediaTrack, trackId = 0): Buffer[] {
   const { config } = track;
   if (config === undefined) return [];
   if (track.type === 'video') return [videoTagHead(track.codec, 'config', true, 0, trackId), config];
-  const data = track.codec === 'OPUS' ? buildOpusHead(parseOpusConfig(config)) : config;
-  return [audioTagHead(track.codec, 'config', trackId), data];
+  return [audioTagHead(track.codec, 'config', trackId), audioHeader(track.codec, config)];
+}
+
+function audioHeader(codec: AudioCodec, config: Buffer): Buffer {
+  if (codec === 'OPUS') return buildOpusHead(parseOpusConfig(config));
+  return codec === 'FLAC' ? buildFlacHeader(config) : config;
 }
 
 /** Properties of onMetaData, as encoders send them; further tracks of a kind as Enhanced RTMP v2 has them. */

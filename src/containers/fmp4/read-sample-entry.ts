@@ -1,3 +1,5 @@
+import { tolerant } from '../../codecs/bits.ts';
+import { parseStreamInfo, streamInfoOf } from '../../codecs/flac.ts';
 import type { AudioTrack, VideoCodec, VideoTrack } from '../../core/track.ts';
 import { BOX_HEAD_BYTES, child } from './read-box.ts';
 import { UnsupportedTrackError } from './sample-entry.ts';
@@ -50,6 +52,13 @@ export function readSampleEntry(entry: Buffer): SampleDescription {
   const shape = { type: 'audio', channels: content.readUInt16BE(16), samplerate: content.readUInt16BE(24) } as const;
   const boxes = content.subarray(AUDIO_FIELDS);
   if (type === 'Opus') return { ...shape, codec: 'OPUS', config: child(boxes, 'dOps').content };
+  if (type === 'fLaC') {
+    const config = tolerant(() => streamInfoOf(child(boxes, 'dfLa').content.subarray(FULL)));
+    const format = config && tolerant(() => parseStreamInfo(config));
+    if (format === undefined) throw new RangeError('a dfLa box without stream information');
+    const { samplerate, channels } = format;
+    return { type: 'audio', codec: 'FLAC', config, samplerate, channels };
+  }
   if (type !== 'mp4a') throw new UnsupportedTrackError(`${type} is no codec that Kiln records in MP4`);
   const { objectType, specific } = readDescriptors(child(boxes, 'esds').content.subarray(FULL));
   const codec = OBJECT_TYPES[objectType];

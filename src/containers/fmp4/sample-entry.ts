@@ -1,6 +1,7 @@
+import { parseStreamInfo, streamInfoBlock } from '../../codecs/flac.ts';
 import { withOpenArrays } from '../../codecs/h265.ts';
 import { isUsual } from '../../codecs/vui.ts';
-import type { AudioTrack, MediaTrack, SubtitleTrack, VideoCodec, VideoTrack } from '../../core/track.ts';
+import type { AudioCodec, AudioTrack, MediaTrack, SubtitleTrack, VideoCodec, VideoTrack } from '../../core/track.ts';
 import { ascii, box, fitting, fullBox, u16, u32, u8, zeros } from './box.ts';
 import { webVttEntry } from './web-vtt.ts';
 
@@ -30,9 +31,11 @@ const AUDIO_13818_3 = 0x69;
 
 const FULL_RANGE = 0x80;
 
+const PACKABLE_AUDIO: ReadonlySet<string> = new Set<AudioCodec>(['AAC', 'OPUS', 'FLAC']);
+
 /** Whether `initSegment` can describe tracks of this codec. */
 export function isPackable({ codec }: { readonly codec: string }): boolean {
-  return codec === 'AAC' || codec === 'OPUS' || codec in VIDEO_ENTRIES;
+  return PACKABLE_AUDIO.has(codec) || codec in VIDEO_ENTRIES;
 }
 
 /**
@@ -81,6 +84,7 @@ function displayBoxes({ codec, colour, sar }: VideoTrack): Buffer[] {
 
 /** ISO/IEC 14496-12, 12.2.3. A rate that 16 bits cannot hold is left to the decoder configuration. */
 function audioEntry(track: AudioTrack): Buffer {
+  if (track.codec === 'FLAC') return flacEntry(configuration(track));
   const rate = track.samplerate <= 0xffff ? track.samplerate : 0;
   const head = [zeros(6), u16(1), zeros(8), u16(fitting(track.channels, 16), 16, 0, 0), u32(rate * 0x10000)];
   if (track.codec === 'AAC')
@@ -89,6 +93,17 @@ function audioEntry(track: AudioTrack): Buffer {
     return box('mp4a', ...head, esds(track, track.samplerate < 32_000 ? AUDIO_13818_3 : AUDIO_11172_3));
   if (track.codec === 'OPUS') return box('Opus', ...head, box('dOps', configuration(track)));
   throw new UnsupportedTrackError(`${track.codec} cannot be carried in fragmented MP4`);
+}
+
+const MAX_RATE = 0xffff;
+
+/** "Encapsulation of FLAC in ISO Base Media File Format", 3.3.1: a rate that 16 bits cannot hold is halved until they can. */
+function flacEntry(config: Buffer): Buffer {
+  const { samplerate, channels, bitsPerSample } = parseStreamInfo(config);
+  let rate = samplerate;
+  while (rate > MAX_RATE) rate = Math.floor(rate / 2);
+  const head = [zeros(6), u16(1), zeros(8), u16(channels, bitsPerSample, 0, 0), u32(rate * 0x10000)];
+  return box('fLaC', ...head, fullBox('dfLa', 0, 0, streamInfoBlock(config)));
 }
 
 /** Elementary stream descriptor (ISO/IEC 14496-1, 7.2.6; 14496-14, 5.6). */

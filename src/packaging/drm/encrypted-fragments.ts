@@ -14,7 +14,7 @@ import { SubsampleFinder } from './subsamples.ts';
 
 /** Video of `cbcs`: one block of ten (ISO/IEC 23001-7, 10.4.2). Audio is encrypted as a whole. */
 const VIDEO_PATTERN: Pattern = { crypt: 1, skip: 9 };
-const WHOLE_SAMPLES = ['AAC', 'OPUS'];
+const WHOLE_SAMPLES = ['AAC', 'OPUS', 'FLAC'];
 
 /** State of one track. */
 interface EncryptedTrack {
@@ -25,7 +25,7 @@ interface EncryptedTrack {
 }
 
 /**
- * Fragments of fragmented MP4 whose samples are encrypted (Common Encryption, ISO/IEC 23001-7): H.264, H.265, AAC and Opus.
+ * Fragments of fragmented MP4 whose samples are encrypted (Common Encryption, ISO/IEC 23001-7): H.264, H.265, AAC, Opus and FLAC.
  * Another codec is not packaged: it would be in clear. A segment whose key is another one has its own initialization.
  */
 export function encryptedFragments(schedule: KeySchedule): PartForm<Buffer> {

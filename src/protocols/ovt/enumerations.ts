@@ -39,6 +39,7 @@ export const BITSTREAM = Object.freeze({
   eac3: 253,
   pcma: 252,
   pcmu: 251,
+  flac: 250,
 });
 
 /** Numbers of video, audio, image and subtitle codecs; event tracks have 0. The highest are extensions of Kiln, between nodes. */
@@ -61,10 +62,21 @@ const CODEC_ID: Readonly<Record<VideoCodec | AudioCodec | ImageCodec | SubtitleC
   EAC3: 253,
   PCMA: 252,
   PCMU: 251,
+  FLAC: 250,
 });
 
 const VIDEO: ReadonlySet<string> = new Set<VideoCodec>(['H264', 'H265', 'AV1', 'VP8', 'VP9']);
-const AUDIO: ReadonlySet<string> = new Set<AudioCodec>(['AAC', 'OPUS', 'MP3', 'MP2', 'AC3', 'EAC3', 'PCMA', 'PCMU']);
+const AUDIO: ReadonlySet<string> = new Set<AudioCodec>([
+  'AAC',
+  'OPUS',
+  'MP3',
+  'MP2',
+  'AC3',
+  'EAC3',
+  'FLAC',
+  'PCMA',
+  'PCMU',
+]);
 
 /** Numbers of data formats. All but ID3v2 are extensions of Kiln, between nodes. */
 const DATA_ID: Readonly<Record<DataCodec, number>> = Object.freeze({ ID3v2: 0, SCTE35: 255, CUE: 254, AMF: 253 });

@@ -66,6 +66,9 @@ const AUDIO: Readonly<Record<AudioCodec, (track: AudioTrack, config: Buffer) => 
   MP2: () => MPEG_AUDIO,
   AC3: ({ samplerate, channels }) => ({ encoding: 'ac3', clockRate: samplerate, channels }),
   EAC3: ({ samplerate, channels }) => ({ encoding: 'eac3', clockRate: samplerate, channels }),
+  FLAC: () => {
+    throw new BitstreamError('FLAC has no payload format');
+  },
   PCMA: (track) => g711('PCMA', track, 8),
   PCMU: (track) => g711('PCMU', track, 0),
 };

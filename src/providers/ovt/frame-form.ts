@@ -21,6 +21,7 @@ const FORMS: Readonly<Record<Codec, readonly number[]>> = {
   ID3v2: [BITSTREAM.id3v2],
   AC3: [BITSTREAM.ac3],
   EAC3: [BITSTREAM.eac3],
+  FLAC: [BITSTREAM.flac],
   PCMA: [BITSTREAM.pcma],
   PCMU: [BITSTREAM.pcmu],
   SCTE35: [BITSTREAM.scte35],

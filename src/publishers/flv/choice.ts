@@ -13,7 +13,7 @@ const PREFERRED: ReadonlySet<string> = new Set(['AAC']);
 /** Such codecs for players that cannot say what they take. */
 const PREFERRED_UNASKED: ReadonlySet<string> = new Set(['H264', 'AAC']);
 /** Codecs whose frames are enough to decode them. */
-const WITHOUT_CONFIG: ReadonlySet<string> = new Set(['MP3', 'VP8']);
+const WITHOUT_CONFIG: ReadonlySet<string> = new Set(['MP3', 'VP8', 'AC3', 'EAC3']);
 /** Tracks of a kind beyond these are left out: their ids have one byte, and players make a decoder of each. */
 const MAX_TRACKS = 16;
 

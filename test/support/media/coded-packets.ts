@@ -20,6 +20,7 @@ const SOUND = {
   MP2: ['-c:a', 'mp2'],
   AC3: ['-c:a', 'ac3'],
   EAC3: ['-c:a', 'eac3'],
+  FLAC: ['-c:a', 'flac'],
 } as const;
 
 export interface Coded {

@@ -33,6 +33,10 @@ const AUDIO: readonly (readonly [string, AudioCodec, TagContent])[] = [
   ['904f707573', 'OPUS', 'config'],
   ['914f707573', 'OPUS', 'frame'],
   ['2f', 'MP3', 'frame'],
+  ['9161632d33', 'AC3', 'frame'],
+  ['9165632d33', 'EAC3', 'frame'],
+  ['90664c6143', 'FLAC', 'config'],
+  ['91664c6143', 'FLAC', 'frame'],
 ];
 
 for (const [bytes, codec, content] of AUDIO) {
@@ -46,7 +50,7 @@ for (const [bytes, codec, content] of AUDIO) {
 }
 
 test('a codec that RTMP has no name for is refused', (t) => {
-  t.throws(() => audioTagHead('AC3', 'frame'), { instanceOf: FlvError });
+  t.throws(() => audioTagHead('MP2', 'frame'), { instanceOf: FlvError });
 });
 
 const FURTHER: readonly (readonly [string, Buffer, object])[] = [

@@ -7,6 +7,9 @@ import { seeded } from '../../codecs/vectors.ts';
 
 const LONG = Buffer.concat([Buffer.from('1190', 'hex'), Buffer.alloc(300)]);
 
+const FLAC = Buffer.from('1200120000025800051b0bb802f00000bb80a316b305f13b13fe767b3d0d068f95bc', 'hex');
+const FLAC_96 = Buffer.from('1000100000049c0008941770017000007080a60464d9430a1a0eee6bc12a36220000', 'hex');
+
 const TRACKS: readonly MediaTrack[] = [
   videoTrack(),
   videoTrack({ config: AVC_HIGH, width: 1280, height: 720, inBandSets: true, sar: { num: 4, den: 3 } }),
@@ -15,6 +18,8 @@ const TRACKS: readonly MediaTrack[] = [
   audioTrack(),
   audioTrack({ config: LONG, channels: 6 }),
   audioTrack({ codec: 'OPUS', config: Buffer.from('0002013800000bb80000000000'.slice(0, 22), 'hex') }),
+  audioTrack({ codec: 'FLAC', config: FLAC, samplerate: 48_000, channels: 2 }),
+  audioTrack({ codec: 'FLAC', config: FLAC_96, samplerate: 96_000, channels: 1 }),
   audioTrack({ codec: 'MP3', config: undefined, samplerate: 44_100 }),
   audioTrack({ codec: 'MP3', config: undefined, samplerate: 22_050, channels: 1 }),
 ];

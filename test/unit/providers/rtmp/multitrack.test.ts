@@ -1,4 +1,6 @@
 import test from 'ava';
+import { buildFlacHeader } from '../../../../src/codecs/flac.ts';
+import { buildOpusHead } from '../../../../src/codecs/opus.ts';
 import type { AudioCodec, AudioTrack, MediaTrack, VideoCodec, VideoTrack } from '../../../../src/core/track.ts';
 import type { AmfObject } from '../../../../src/protocols/rtmp/amf-value.ts';
 import { buildAudioTag, buildAudioTracks, buildVideoTag, buildVideoTracks } from '../../../support/rtmp/flv-build.ts';
@@ -139,11 +141,11 @@ test('unannounced tracks are complete when something of each that is described h
 test('a fault in one track is counted and harms no other', (t) => {
   const { publication, tracks, packets, failures, lines } = setUpPublication(t);
   publication.data(said({ audiocodecid: 10, audioTrackIdInfoMap: { 1: {}, 2: {} } }));
-  const flac = Buffer.from(
-    '9520 6d703461 00 000002 1190 664c6143 01 000001 00 6d703461 02 000002 1190'.replaceAll(' ', ''),
+  const unknown = Buffer.from(
+    '9520 6d703461 00 000002 1190 61632d34 01 000001 00 6d703461 02 000002 1190'.replaceAll(' ', ''),
     'hex',
   );
-  publication.audio(flac, 0);
+  publication.audio(unknown, 0);
   // AudioSpecificConfig of nothing, cut off, and a part longer than its message
   publication.audio(buildAudioTracks('config', [sound(0, ASC), sound(3, Buffer.of(0xff))]), 0);
   const good = buildAudioTracks('frame', [sound(0, Buffer.of(7)), sound(2, Buffer.of(8))]);
@@ -160,7 +162,7 @@ test('a fault in one track is counted and harms no other', (t) => {
   );
   t.deepEqual(failures, []);
   publication.end('over');
-  t.true(lines.includes('audio FourCC "fLaC" is not supported'));
+  t.true(lines.includes('audio FourCC "ac-4" is not supported'));
   t.is(lines.length, 3, lines.join());
 });
 
@@ -315,4 +317,36 @@ test('random, cut and changed multitrack messages never throw', (t) => {
     t.true(time > (last.get(track.id) ?? -1));
     last.set(track.id, time);
   }
+});
+
+test('every audio codec of Enhanced RTMP may be a track, Opus with six channels', (t) => {
+  const { publication, tracks, packets } = setUpPublication(t);
+  const info = Buffer.from('1200120000025800051b0bb802f00000bb80a316b305f13b13fe767b3d0d068f95bc', 'hex');
+  const mapping = { streams: 4, coupled: 2, channels: Buffer.of(0, 4, 1, 2, 3, 5) };
+  const opus = { channels: 6, preSkip: 312, inputSamplerate: 48_000, outputGain: 0, mappingFamily: 1, mapping };
+  const ac3 = Buffer.concat([Buffer.from('0b7728191e40ebf8', 'hex'), Buffer.alloc(1784)]);
+  const eac3 = Buffer.concat([Buffer.from('0b7700bf3287c000', 'hex'), Buffer.alloc(376)]);
+  publication.data(said({ audiocodecid: 10, audioTrackIdInfoMap: { 1: {}, 2: {}, 3: {}, 4: {} } }));
+  publication.audio(aac().config, 0);
+  publication.audio(buildAudioTracks('config', [sound(1, buildFlacHeader(info), 'FLAC')]), 0);
+  publication.audio(buildAudioTracks('config', [sound(2, buildOpusHead(opus), 'OPUS')]), 0);
+  for (let i = 0; i < 3; i++) {
+    publication.audio(buildAudioTag({ codec: 'AAC', packet: 'frame', data: Buffer.of(1, i) }), i * 32);
+    publication.audio(buildAudioTracks('frame', [sound(1, Buffer.from('fff85a8800374e00', 'hex'), 'FLAC')]), i * 96);
+    publication.audio(buildAudioTracks('frame', [sound(2, Buffer.of(0xf8, 1, 2), 'OPUS')]), i * 20);
+    publication.audio(buildAudioTracks('frame', [sound(3, ac3, 'AC3')]), i * 32);
+    publication.audio(buildAudioTracks('frame', [sound(4, eac3, 'EAC3')]), i * 32);
+  }
+  t.deepEqual(
+    (tracks.at(-1) as AudioTrack[]).map(({ codec, channels, samplerate }) => [codec, channels, samplerate]),
+    [
+      ['AAC', 2, 48_000],
+      ['FLAC', 2, 48_000],
+      ['OPUS', 6, 48_000],
+      ['AC3', 6, 48_000],
+      ['EAC3', 1, 48_000],
+    ],
+  );
+  const durations = new Map(packets.map(({ track, duration }) => [track.codec, duration]));
+  t.deepEqual(Object.fromEntries(durations), { AAC: 1024, FLAC: 4608, OPUS: 960, AC3: 1536, EAC3: 1536 });
 });
