@@ -107,6 +107,16 @@ const table = {
   streamNotLive: [409, (internalName: string) => `The stream is not live: [${internalName}]`],
   notAcceptable: [406, (detail: string) => `The offer is not acceptable: ${detail}`],
   nothingPlayable: [406, () => 'The offer and the stream have no codec in common'],
+  broadcastingUnavailable: [
+    404,
+    (app: string) => `Enhanced Broadcasting is not configured for the application: [${app}]`,
+  ],
+  encoderRequestInvalid: [400, (fault: string) => `The request is not one of an encoder: ${fault}`],
+  noRenditionFits: [
+    409,
+    () =>
+      'No configured rendition fits the canvas and the bandwidth of the encoder: raise its limits or its resolution',
+  ],
   codecsNotTaken: [406, (codecs: string) => `The player takes none of the codecs of the stream: ${codecs}`],
   sessionExists: [409, (id: string) => `The session already exists: [${id}]`],
   sessionRefused: [403, (id: string) => `The session was ended by the server and may not return: [${id}]`],

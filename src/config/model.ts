@@ -35,6 +35,7 @@ export type ImageEncodeConfig = OutputProfileConfig['encodes']['images'][number]
 type Providers = ApplicationConfig['providers'];
 type Publishers = ApplicationConfig['publishers'];
 export type RtmpProviderConfig = NonNullable<Providers['rtmp']>;
+export type EnhancedBroadcastingConfig = NonNullable<RtmpProviderConfig['enhancedBroadcasting']>;
 export type MpegtsProviderConfig = NonNullable<Providers['mpegts']>;
 export type WebrtcProviderConfig = NonNullable<Providers['webrtc']>;
 export type SrtProviderConfig = NonNullable<Providers['srt']>;

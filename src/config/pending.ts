@@ -57,6 +57,17 @@ const MODULES: readonly (readonly [name: string, places: Places, consequence?: s
     { application: ({ providers }) => providers.schedule?.mediaRootDir === '' },
     'plays streams only: files of channels are below that folder',
   ],
+  [
+    'EnhancedBroadcasting without Modules/ERTMP',
+    {
+      server: ({ modules, virtualHosts }) =>
+        !modules.ertmp.enable &&
+        virtualHosts.some(({ applications }) =>
+          applications.some(({ providers }) => providers.rtmp?.enhancedBroadcasting !== undefined),
+        ),
+    },
+    'asks encoders for the first video alone',
+  ],
   ['FILE provider', { application: ({ providers }) => providers.file }],
   ['DelayBufferTimeMs of all Publishers together', { application: ({ publishers }) => publishers.delayBufferTimeMs }],
   ['Ulpfec', { application: ({ publishers }) => publishers.webrtc?.ulpfec }],

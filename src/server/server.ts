@@ -48,6 +48,7 @@ import { metricsRoutes } from '../web/metrics.ts';
 import type { AlertCounts } from '../stats/metrics/alerts.ts';
 import { StoreCounts } from '../stats/metrics/store-counts.ts';
 import { Queues } from '../stats/queues.ts';
+import { clientConfigurationRoutes } from '../web/client-configuration.ts';
 import { pagesRoutes } from '../web/pages.ts';
 
 export interface ServerOptions {
@@ -332,13 +333,18 @@ export class Server {
       redirects,
       onPublishPage: () => void webrtc?.pool.ready(),
     };
+    const encoders = clientConfigurationRoutes({
+      registry,
+      publish: pages.publish,
+      extended: this.#config.modules.ertmp.enable,
+    });
     for (const { port, secure, routes, serves, media, takesSocket, handlers } of ports.list()) {
       const certificates = secure ? this.#certificates : undefined;
       const peers =
         Object.keys(handlers).length > 0 && webrtc !== undefined
           ? [webrtc.signalling.routes(handlers, takesSocket)]
           : [];
-      await http.listen(port, [...routes, ...peers, pagesRoutes({ ...pages, serves, media })], certificates);
+      await http.listen(port, [...routes, ...peers, encoders, pagesRoutes({ ...pages, serves, media })], certificates);
     }
     const hasTls =
       ports.list().some(({ secure }) => secure) ||

@@ -62,7 +62,7 @@ export function publishPlaces(vhost: VirtualHost, host: string, ports: PublishPo
     const app = encodeURIComponent(application.name);
     const place = {
       app: application.name,
-      rtmp: takes('rtmp', ports.rtmp) ? origins('rtmp', host, ports.rtmp, [1935, 443]).map((at) => `${at}/${app}`) : [],
+      rtmp: takes('rtmp', ports.rtmp) ? rtmpOrigins(host, ports.rtmp ?? {}).map((at) => `${at}/${app}`) : [],
       ...(takes('srt', ports.srt) && {
         srt: `srt://${host}:${ports.srt}?streamid=${encodeURIComponent(vhost.name)}/${app}`,
       }),
@@ -81,6 +81,11 @@ function mayCome(application: Application, protocol: 'rtmp' | 'srt' | 'webrtc', 
     // it is only asked for: the attempt of a publisher would be logged
     return false;
   }
+}
+
+/** `rtmp://host` and `rtmps://host`, as far as there are such ports. @param host as in a URL, without a port */
+export function rtmpOrigins(host: string, ports: Ports): string[] {
+  return origins('rtmp', host, ports, [1935, 443]);
 }
 
 /** The plain one first. @param usual ports that a URL need not name */

@@ -10,9 +10,18 @@ import { PATIENCE_MS, until } from '../support/time/until.ts';
 const run = promisify(execFile);
 const SAMPLERATE = 48_000;
 
-async function publish(t: ExecutionContext, options?: MultitrackOptions): Promise<{ kiln: Kiln; stream: StreamInfo }> {
-  const kiln = await Kiln.start({ llhls: '<SegmentDuration>2</SegmentDuration>' });
+async function start(t: ExecutionContext, rtmp = ''): Promise<Kiln> {
+  const kiln = await Kiln.start({ llhls: '<SegmentDuration>2</SegmentDuration>', rtmp });
   t.teardown(() => kiln.stop());
+  return kiln;
+}
+
+async function publish(
+  t: ExecutionContext,
+  options?: MultitrackOptions,
+  started?: Kiln,
+): Promise<{ kiln: Kiln; stream: StreamInfo }> {
+  const kiln = started ?? (await start(t));
   const publisher = await MultitrackPublisher.start(kiln.ports.rtmp, 'live', options);
   t.teardown(() => publisher.close());
   return { kiln, stream: await kiln.liveStream('live') };
@@ -85,4 +94,31 @@ test('a source that sends a ladder of pictures has each of them in its output', 
   ]);
   const sizes = [...(await master(kiln)).matchAll(/RESOLUTION=(\d+x\d+)/g)].map(([, size]) => size);
   t.deepEqual(sizes.sort(), ['160x90', '320x180']);
+});
+
+interface Configuration {
+  readonly ingest_endpoints: readonly { readonly url_template: string }[];
+  readonly encoder_configurations: readonly { readonly width: number; readonly height: number }[];
+}
+
+test('an encoder that asks what to send has each of the configured sizes played, without transcoding', async (t) => {
+  const ladder = [180, 90].map((height) => `<Video><Height>${height}</Height><Bitrate>200000</Bitrate></Video>`);
+  const kiln = await start(t, `<EnhancedBroadcasting>${ladder.join('')}</EnhancedBroadcasting>`);
+  const answer = await fetch(kiln.httpUrl('/app/GetClientConfiguration'), {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ authentication: 'live', preferences: { canvas_width: 320, canvas_height: 180 } }),
+  });
+  t.is(answer.status, 200);
+  const { ingest_endpoints: endpoints, encoder_configurations: videos } = (await answer.json()) as Configuration;
+  t.deepEqual(
+    endpoints.map(({ url_template: url }) => url),
+    [`rtmp://127.0.0.1:${kiln.ports.rtmp}/app/{stream_key}`],
+  );
+  const sizes = videos.map(({ width, height }) => `${width}x${height}`);
+  t.deepEqual(sizes, ['320x180', '160x90']);
+  const { stream } = await publish(t, { sizes, languages: ['eng'] }, kiln);
+  t.true(stream.outputs[0]?.tracks.every(({ video }) => video?.bypass !== false));
+  const listed = [...(await master(kiln)).matchAll(/RESOLUTION=(\d+x\d+)/g)].map(([, size]) => size);
+  t.deepEqual(listed.sort(), sizes.toSorted());
 });

@@ -1,5 +1,17 @@
 import Type from 'typebox';
-import { choice, contained, flag, integer, optional, parsed, repeated, section, text } from '../blocks.ts';
+import {
+  atLeastOne,
+  choice,
+  contained,
+  decimal,
+  flag,
+  integer,
+  optional,
+  parsed,
+  repeated,
+  section,
+  text,
+} from '../blocks.ts';
 import { parseUdpPorts } from '../udp-ports.ts';
 import { crossDomains, streamMapFile } from './shared.ts';
 
@@ -31,6 +43,16 @@ const Id3v2 = Type.Object({
   data: text({ default: '' }),
 });
 
+const BroadcastVideo = Type.Object({
+  height: integer(undefined, { min: 64, max: 8192 }),
+  /** Bits per second. */
+  bitrate: integer(undefined, { min: 1000 }),
+  /** At most so many frames per second; 0: as many as the encoder has. */
+  framerate: decimal(0, { max: 240 }),
+  codec: choice(['h264', 'h265', 'av1'], 'h264'),
+  encoder: text({ default: '' }),
+});
+
 /** Kept as text, `4000/udp` or `239.1.2.3:4000/udp`: the management API shows it. */
 const udpPorts = () => parsed('a list of UDP ports (1..65535)', (given) => (parseUdpPorts(given) ? given : undefined));
 
@@ -44,6 +66,13 @@ export const Providers = section({
     passthroughOutputProfile: flag(false),
     eventGenerator: optional({
       event: repeated(Type.Object({ trigger: text(), hlsid3v2: { ...Id3v2, xml: 'HLSID3v2' } })),
+    }),
+    enhancedBroadcasting: optional({
+      video: atLeastOne(repeated(BroadcastVideo)),
+      /** Bits per second. */
+      audioBitrate: integer(160_000, { min: 32_000, max: 256_000 }),
+      /** Seconds; 0: the encoder decides. */
+      keyFrameInterval: integer(2, { max: 10 }),
     }),
   }),
   srt: optional({ ...common(), ...silence(), blockDuplicateStreamName: flag(true), audioMap: audioMap() }),

@@ -21,6 +21,16 @@ test('modules that are not there warn once each, wherever and however often they
   );
 });
 
+test('several videos from one encoder warn where Enhanced RTMP is off', async (t) => {
+  const video = '<Video><Height>720</Height><Bitrate>2500000</Bitrate></Video>';
+  const broadcasting = `<EnhancedBroadcasting>${video}</EnhancedBroadcasting>`;
+  const apps = application(`<Providers><RTMP>${broadcasting}</RTMP></Providers>`);
+  t.deepEqual(await warningsOf(t, { apps }), [
+    'EnhancedBroadcasting without Modules/ERTMP asks encoders for the first video alone',
+  ]);
+  t.deepEqual(await warningsOf(t, { apps, server: '<Modules><ERTMP><Enable>true</Enable></ERTMP></Modules>' }), []);
+});
+
 test('publishers that DRM does not cover are named, unless they are closed', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'kiln-drm-'));
   t.teardown(() => rmSync(folder, { recursive: true }));
