@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { askControlServer, ControlServerError, type ControlServer } from '../control-server/control-server.ts';
+import { askControlServer, type ControlServer } from '../control-server/control-server.ts';
+import { ControlServerError } from '../control-server/post.ts';
 import { BackOff } from '../lib/back-off.ts';
 import type { Logger } from '../log/log.ts';
 

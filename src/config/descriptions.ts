@@ -394,10 +394,28 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'LLHLS/DRM': 'Encrypts LL-HLS for key systems such as Widevine, PlayReady and FairPlay (docs/drm.md).',
   'DRM/Enable': 'Turns it on.',
   'DRM/InfoFile': 'XML file with the keys, relative to Server.xml. Streams whose key it cannot give are not published.',
+  'DRM/KeyServer':
+    'Server that gives the keys by CPIX documents, instead of InfoFile (docs/drm.md). May be repeated: the first one whose StreamName matches counts.',
+  'KeyServer/StreamName': 'Streams that it is for, with `*` and `?`.',
+  'KeyServer/Url': 'Its URL.',
+  'KeyServer/UserName': 'Name for Basic credentials.',
+  'KeyServer/Password': 'Password for them.',
+  'KeyServer/AccessKeyId': 'Key that requests are signed with, by Signature Version 4 of AWS, instead.',
+  'KeyServer/SecretAccessKey': 'Its secret.',
+  'KeyServer/Region': 'Region of that signature.',
+  'KeyServer/Service': 'Service of that signature.',
+  'KeyServer/CertificateFingerprint':
+    'SHA-256 of the only certificate that is accepted from it. Without it one that an authority has signed for its name.',
+  'KeyServer/ContentId': 'Name of the content there; may hold `${VHostName}`, `${AppName}` and `${StreamName}`.',
+  'KeyServer/Systems': 'Key systems that it is asked for.',
+  'KeyServer/CencProtectScheme': 'Scheme of the encryption. FairPlay needs `cbcs`.',
+  'KeyServer/Timeout': 'Milliseconds for the connection, and then again for the answer.',
+  'KeyServer/ClearLead':
+    'Publishes a stream that starts anew in clear as long as the key server gives no key. Otherwise it is not published until then.',
   'DRM/KeyRotationPeriod':
-    'Seconds after which a stream is encrypted with the next key of its entry; 0: on request only (`:rotateKey`).',
+    'Seconds after which a stream is encrypted with the next key of its entry, or of the key server; 0: on request only (`:rotateKey`).',
   'DRM/RefuseClear':
-    'Refuses viewers of the other publishers of the application, and streams that no entry of the file matches.',
+    'Refuses viewers of the other publishers of the application, and streams that no entry of the file and no KeyServer matches.',
   'FILE/RootPath': 'Folder that recordings stay in.',
   'FILE/FilePath': 'Path of recordings that name none, with macros.',
   'FILE/InfoPath': 'Path of their info files, with macros.',

@@ -17,6 +17,8 @@ export interface DrmKey {
   /** URL that players get the key from, without a box. */
   readonly keyUrl: string | undefined;
   readonly keyformat: 'fairplay' | 'identity';
+  /** Attribute lists of EXT-X-KEY and EXT-X-SESSION-KEY that a key server chose; absent: they are made from the rest. */
+  readonly tags?: { readonly media: readonly string[]; readonly session: readonly string[] };
 }
 
 /** Names of an output stream. */
@@ -65,9 +67,14 @@ export function drmOf(info: DrmInfo, names: DrmNames): DrmKeys | undefined {
   return info.find(({ matches }) => matches(names))?.keys;
 }
 
+/** System id of a whole `pssh` box, in hexadecimal digits. */
+export function systemOf(pssh: Buffer): string {
+  return pssh.toString('hex', SYSTEM_AT, SYSTEM_AT + ID_BYTES);
+}
+
 /** Key systems that can use a key: two keys with the same text have the same ones. */
 export function systemsOf({ pssh, keyUrl, keyformat }: DrmKey): string {
-  const systems = pssh.map((box) => box.toString('hex', SYSTEM_AT, SYSTEM_AT + ID_BYTES)).sort();
+  const systems = pssh.map(systemOf).sort();
   return [...systems, ...(keyUrl === undefined ? [] : [keyformat])].join();
 }
 
@@ -76,7 +83,7 @@ export function drmProblems(config: ServerConfig, folder: string): Problem[] {
   const problems: Problem[] = [];
   config.virtualHosts.forEach(({ applications }, vhost) => {
     applications.forEach(({ publishers: { llhls } }, application) => {
-      if (llhls?.drm?.enable !== true) return;
+      if (llhls?.drm?.enable !== true || llhls.drm.infoFile === '') return;
       const path = ['virtualHosts', vhost, 'applications', application, 'publishers', 'llhls', 'drm', 'infoFile'];
       try {
         readDrmInfo(resolve(folder, llhls.drm.infoFile));
@@ -124,8 +131,7 @@ function readEntry(element: XmlElement, fail: Fail): DrmInfo[number] {
 function checkNames(element: XmlElement, names: readonly string[], fail: Fail): void {
   for (const child of element.children) {
     const { name } = child;
-    if (FORMER.includes(name))
-      fail(child, `${name} is not supported: write KeyId, Key, Iv and Pssh of the key server's answer`);
+    if (FORMER.includes(name)) fail(child, `${name} is not supported here: write KeyServer into DRM of Server.xml`);
     else if (!names.includes(name)) fail(child, `${name} is no element of ${element.name}`);
     else if (!REPEATED.includes(name) && element.children.find((other) => other.name === name) !== child)
       fail(child, `${name} is there twice`);
@@ -162,7 +168,8 @@ function readPssh(element: XmlElement, fail: Fail): Buffer {
   return box;
 }
 
-function isPssh(box: Buffer): boolean {
+/** Whether bytes are a whole `pssh` box (ISO/IEC 23001-7, 8.1). */
+export function isPssh(box: Buffer): boolean {
   if (box.length < 32 || box.readUInt32BE(0) !== box.length || box.toString('latin1', 4, 8) !== 'pssh') return false;
   let at = 28;
   if ((box[8] as number) > 1) return false;

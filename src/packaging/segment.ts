@@ -10,6 +10,8 @@ export interface Init {
   readonly data: Buffer;
   /** Attributes of the keys (EXT-X-KEY) with which its segments are encrypted; absent for segments in clear. */
   readonly keys?: readonly string[];
+  /** Attributes of EXT-X-SESSION-KEY for them. */
+  readonly sessionKeys?: readonly string[];
 }
 
 /** @typeParam Data content of parts: bytes, or frames that are written later */

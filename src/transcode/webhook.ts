@@ -1,5 +1,6 @@
 import Type from 'typebox';
-import { askControlServer, ControlServerError, type ControlAnswer } from '../control-server/control-server.ts';
+import { askControlServer } from '../control-server/control-server.ts';
+import { ControlServerError, type ControlAnswer } from '../control-server/post.ts';
 import { flag, text } from '../config/blocks.ts';
 import { OutputProfiles } from '../config/elements/output-profile.ts';
 import type { OutputProfilesConfig, TranscodeWebhookConfig } from '../config/model.ts';

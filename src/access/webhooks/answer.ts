@@ -1,6 +1,6 @@
 import Type from 'typebox';
 import Value from 'typebox/value';
-import { ControlServerError, type ControlAnswer } from '../../control-server/control-server.ts';
+import { ControlServerError, type ControlAnswer } from '../../control-server/post.ts';
 
 /** Longest lifetime in milliseconds: with it the end of a session is still a date. */
 const MAX_LIFETIME = 1e15;

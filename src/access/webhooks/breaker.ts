@@ -1,5 +1,5 @@
 import { BackOff } from '../../lib/back-off.ts';
-import { ControlServerError } from '../../control-server/control-server.ts';
+import { ControlServerError } from '../../control-server/post.ts';
 
 export interface BreakerOptions {
   /** Hears that the server is not asked any more. */

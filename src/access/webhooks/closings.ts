@@ -1,5 +1,5 @@
 import type { Logger } from '../../log/log.ts';
-import { ControlServerError } from '../../control-server/control-server.ts';
+import { ControlServerError } from '../../control-server/post.ts';
 import type { WebhookCall } from '../webhook-session.ts';
 import type { ControlLines, ControlServers } from './control-lines.ts';
 import { payload } from './payload.ts';

@@ -2,12 +2,8 @@ import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import { Limiter } from '../../lib/limiter.ts';
 import type { Logger } from '../../log/log.ts';
-import {
-  askControlServer,
-  ControlServerError,
-  type ControlAnswer,
-  type ControlServer,
-} from '../../control-server/control-server.ts';
+import { askControlServer, type ControlServer } from '../../control-server/control-server.ts';
+import { ControlServerError, type ControlAnswer } from '../../control-server/post.ts';
 import { Breaker } from './breaker.ts';
 
 /** Opening calls under way at once, and those that wait for that. */

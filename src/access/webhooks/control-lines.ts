@@ -1,6 +1,6 @@
 import { Histogram } from '../../lib/histogram.ts';
 import type { Logger } from '../../log/log.ts';
-import { ControlServerError, type ControlAnswer } from '../../control-server/control-server.ts';
+import { ControlServerError, type ControlAnswer } from '../../control-server/post.ts';
 import { ControlLine } from './control-line.ts';
 
 /** The control servers of a virtual host. */

@@ -4,7 +4,7 @@ import type { VirtualHostConfig } from '../../config/model.ts';
 import type { Registry } from '../../core/registry.ts';
 import type { VirtualHost } from '../../core/vhost.ts';
 import type { Logger } from '../../log/log.ts';
-import { ControlServerError } from '../../control-server/control-server.ts';
+import { ControlServerError } from '../../control-server/post.ts';
 import { accessDenied, Denial } from '../denial.ts';
 import { isEnabled } from '../../config/enables.ts';
 import type { Guard, Verdict } from '../guard.ts';

@@ -1,5 +1,6 @@
 import Type from 'typebox';
 import { choice, contained, decimal, flag, inert, integer, optional, section, text, type Fail } from '../blocks.ts';
+import { Drm } from './drm.ts';
 import { byteSize, crossDomains, httpUrl, streamMapFile } from './shared.ts';
 
 const common = () => ({
@@ -73,15 +74,6 @@ interface Llhls {
 
 const HOLD_BACK_CHUNKS = 3;
 
-/** Elements for the key server of OvenMediaEngine before 0.21. */
-const FORMER_DRM = new Map([
-  ...['DRMProvider', 'DRMSystem', 'KMSUrl', 'KMSToken'].map(
-    (name) =>
-      [name, 'write the KeyId, Key, Iv and Pssh that the key server answered into the file of InfoFile'] as const,
-  ),
-  ['ContentId', 'write VirtualHostName, ApplicationName and StreamName into the file of InfoFile'] as const,
-]);
-
 const Llhls = optional(
   {
     ...hls(),
@@ -89,16 +81,7 @@ const Llhls = optional(
     /** 0: three chunks, as RFC 8216bis recommends (at least two are required). */
     partHoldBack: decimal(0),
     enablePreloadHint: flag(true),
-    drm: optional(
-      {
-        enable: flag(false),
-        infoFile: text({ default: '' }),
-        /** Seconds; 0: on request only. */
-        keyRotationPeriod: integer(0, { max: 366 * 86_400 }),
-        refuseClear: flag(false),
-      },
-      { former: FORMER_DRM },
-    ),
+    drm: Drm,
   },
   {
     rule: ({ chunkDuration: chunk, segmentDuration: segment }: Llhls, fail: Fail) => {

@@ -7,7 +7,7 @@ import type { MediaTrack } from '../../core/track.ts';
 import { emsgOf, FRAGMENTS, type PartForm } from '../part-form.ts';
 import type { Init } from '../segment.ts';
 import type { KeySchedule } from './key-schedule.ts';
-import { keyAttributes } from './key-tags.ts';
+import { keyAttributes, sessionAttributes } from './key-tags.ts';
 import { CbcCipher, CtrCipher, type SampleCipher } from './sample-cipher.ts';
 import { NAL_SYNTAX } from './slice-headers.ts';
 import { SubsampleFinder } from './subsamples.ts';
@@ -26,10 +26,12 @@ interface EncryptedTrack {
 
 /**
  * Fragments of fragmented MP4 whose samples are encrypted (Common Encryption, ISO/IEC 23001-7): H.264, H.265, AAC, Opus and FLAC.
- * Another codec is not packaged: it would be in clear. A segment whose key is another one has its own initialization.
+ * Another codec is not packaged: it would be in clear. A segment whose key is another one has its own initialization. Segments
+ * without a key are in clear.
  */
 export function encryptedFragments(schedule: KeySchedule): PartForm<Buffer> {
   const keys = new WeakMap<Init, DrmKey>();
+  const inClear = new WeakSet<Init>();
   const tracks = new Map<number, EncryptedTrack>();
   return {
     ...FRAGMENTS,
@@ -37,15 +39,25 @@ export function encryptedFragments(schedule: KeySchedule): PartForm<Buffer> {
       if (NAL_SYNTAX[track.codec] === undefined && !WHOLE_SAMPLES.includes(track.codec))
         throw new UnsupportedTrackError(`${track.codec} cannot be encrypted, and DRM is configured`);
       const key = schedule.at(msn);
+      if (key === undefined) {
+        const init = FRAGMENTS.describe(track, version);
+        inClear.add(init);
+        return init;
+      }
       const entry = protectedEntry(sampleEntry(track), track.type, protectionOf(track, key));
       const data = initSegment(track, { entry, boxes: key.pssh });
-      const init = { ...FRAGMENTS.describe(track, version), data, keys: keyAttributes(key) };
+      const init = {
+        ...FRAGMENTS.describe(track, version),
+        ...{ data, keys: keyAttributes(key), sessionKeys: sessionAttributes(key) },
+      };
       keys.set(init, key);
       return init;
     },
     isOver: (init, msn) => keys.get(init) !== schedule.at(msn),
     part: (track, init, sequence, start, samples, events) => {
-      const encrypted = encryptedTrack(track, keys.get(init) ?? schedule.newest, tracks.get(track.id));
+      const key = keys.get(init) ?? schedule.newest;
+      if (inClear.has(init) || key === undefined) return FRAGMENTS.part(track, init, sequence, start, samples, events);
+      const encrypted = encryptedTrack(track, key, tracks.get(track.id));
       tracks.set(track.id, encrypted);
       const data = encryptedFragment(track, encrypted, sequence, start, samples, events.map(emsgOf));
       return { data, bytes: data.length };

@@ -6,7 +6,8 @@ const MAX_SPANS = 64;
 interface Span {
   /** Media sequence number of the first segment. */
   readonly from: number;
-  readonly key: DrmKey;
+  /** undefined: in clear. */
+  readonly key: DrmKey | undefined;
 }
 
 /** Keys of one stream by segment: the same for all tracks. */
@@ -14,17 +15,18 @@ export class KeySchedule {
   /** Newest last. */
   #spans: readonly Span[];
 
-  constructor(first: DrmKey) {
+  /** @param first undefined for a stream that begins in clear */
+  constructor(first: DrmKey | undefined) {
     this.#spans = [{ from: -Infinity, key: first }];
   }
 
-  /** Key of the newest segments. */
-  get newest(): DrmKey {
+  /** Key of the newest segments; undefined while they are in clear. */
+  get newest(): DrmKey | undefined {
     return (this.#spans.at(-1) as Span).key;
   }
 
-  /** Key of a segment. */
-  at(msn: number): DrmKey {
+  /** Key of a segment; undefined where it is in clear. */
+  at(msn: number): DrmKey | undefined {
     return (this.#spans.findLast(({ from }) => from <= msn) ?? (this.#spans[0] as Span)).key;
   }
 

@@ -12,7 +12,13 @@ export interface Playlists {
     readonly partDelay: Histogram;
     readonly past: { readonly storedSegments: number; readonly storedBytes: number; readonly lostSegments: number };
     /** `earliest`: milliseconds since the epoch. */
-    readonly keys: { readonly rotations: number; readonly failures: number; readonly earliest: number | undefined };
+    readonly keys: {
+      readonly rotations: number;
+      readonly failures: number;
+      readonly requests: number;
+      readonly requestFailures: number;
+      readonly earliest: number | undefined;
+    };
   };
 }
 
@@ -48,8 +54,14 @@ export function playlistFamilies(all: readonly Playlists[]): Family[] {
     ),
     counter(
       'kiln_drm_key_rotation_failures_total',
-      'Rotations for which the DRM file could not be used, or had no other key.',
+      'Rotations for which the DRM file could not be used or had no other key, or a key server had not given the next one.',
       () => all.map(({ form, counts: { keys } }) => ({ labels: { protocol: form.kind }, value: keys.failures })),
+    ),
+    counter('kiln_drm_key_server_requests_total', 'Requests to key servers.', () =>
+      all.map(({ form, counts: { keys } }) => ({ labels: { protocol: form.kind }, value: keys.requests })),
+    ),
+    counter('kiln_drm_key_server_failures_total', 'Requests to key servers that gave no key.', () =>
+      all.map(({ form, counts: { keys } }) => ({ labels: { protocol: form.kind }, value: keys.requestFailures })),
     ),
     gauge(
       'kiln_drm_next_key_rotation_timestamp_seconds',

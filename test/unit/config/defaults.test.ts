@@ -261,7 +261,7 @@ test('defaults of publishers', async (t) => {
       partHoldBack: 1.5,
       enablePreloadHint: true,
       dvr: { enable: false, tempStoragePath: '/tmp/ll_hls_dvr', maxDuration: 3600, eventPlaylistType: false },
-      drm: { enable: false, infoFile: '', keyRotationPeriod: 0, refuseClear: false },
+      drm: { enable: false, infoFile: '', keyServer: [], keyRotationPeriod: 0, refuseClear: false },
     },
     hls,
     file: common,

@@ -60,13 +60,54 @@ test('former elements of DRM warn with what to write instead', async (t) => {
   for (const name of names)
     t.is(
       warnings.filter(
-        (line) => line.includes(`unknown element ${name} `) && / has no effect: write .*InfoFile$/.test(line),
+        (line) => line.includes(`unknown element ${name} `) && / has no effect: write .*KeyServer/.test(line),
       ).length,
       1,
     );
   t.is(warnings.filter((line) => / Other at line \d+ has no effect$/.test(line)).length, 1);
   t.false(warnings.join().includes('secret'));
 });
+
+const SERVER = '<Url>https://keys.example/cpix</Url>';
+const WRONG: Readonly<Record<string, readonly [drm: string, message: RegExp]>> = {
+  'neither a file nor a key server': ['', /DRM\/InfoFile: is missing, and so is KeyServer/],
+  'both a file and a key server': [
+    `<InfoFile>none.xml</InfoFile><KeyServer>${SERVER}</KeyServer>`,
+    /DRM\/KeyServer: cannot be combined with InfoFile/,
+  ],
+  'a key server without TLS': ['<KeyServer><Url>http://keys.example/</Url></KeyServer>', /Url: .* is not an https URL/],
+  'FairPlay with cenc': [
+    `<KeyServer>${SERVER}<Systems>Widevine, fairplay</Systems><CencProtectScheme>cenc</CencProtectScheme></KeyServer>`,
+    /KeyServer\[1\]\/Systems: has FairPlay, which needs cbcs/,
+  ],
+  'a key system that there is none of': [
+    `<KeyServer>${SERVER}<Systems>Widevine,Marlin</Systems></KeyServer>`,
+    /Systems: .* is not a list of Widevine, PlayReady, FairPlay/,
+  ],
+  'a user without a password': [`<KeyServer>${SERVER}<UserName>u</UserName></KeyServer>`, /UserName: needs Password/],
+  'an access key without its secret': [
+    `<KeyServer>${SERVER}<AccessKeyId>a</AccessKeyId></KeyServer>`,
+    /AccessKeyId: needs SecretAccessKey/,
+  ],
+  'two kinds of credentials': [
+    `<KeyServer>${SERVER}<UserName>u</UserName><Password>p</Password><AccessKeyId>a</AccessKeyId><SecretAccessKey>s</SecretAccessKey></KeyServer>`,
+    /UserName: cannot be combined with AccessKeyId/,
+  ],
+  'a fingerprint that is none': [
+    `<KeyServer>${SERVER}<CertificateFingerprint>AB:CD</CertificateFingerprint></KeyServer>`,
+    /CertificateFingerprint: .* is not a SHA-256/,
+  ],
+};
+
+for (const [what, [elements, expected]] of Object.entries(WRONG)) {
+  test(`DRM with ${what} makes the configuration invalid`, async (t) => {
+    const drm = `<LLHLS><DRM><Enable>true</Enable>${elements}</DRM></LLHLS>`;
+    const { message } = (await t.throwsAsync(
+      load(t, serverXml({ apps: application(`<Publishers>${drm}</Publishers>`) })),
+    )) as Error;
+    t.regex(message, expected);
+  });
+}
 
 test('a DRM file that is wrong makes the configuration invalid', async (t) => {
   const drm = '<LLHLS><DRM><Enable>true</Enable><InfoFile>none.xml</InfoFile></DRM></LLHLS>';

@@ -15,8 +15,11 @@ export class PastCounts {
 /** Rotations of the keys of encrypted streams. */
 export class KeyCounts {
   rotations = 0;
-  /** Rotations for which the DRM file could not be used, or had no other key. */
+  /** Rotations for which the DRM file could not be used or had no other key, or a key server had not given the next one. */
   failures = 0;
+  /** Requests to key servers, and those of them that gave no key. */
+  requests = 0;
+  requestFailures = 0;
   /** Time of the next rotation of each stream whose keys rotate by a period, in milliseconds since the epoch. */
   readonly next = new Map<object, number>();
 

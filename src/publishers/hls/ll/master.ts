@@ -63,7 +63,7 @@ export function buildMaster(
 
 /** Keys of all renditions, which players may ask for before they load media playlists (RFC 8216bis 4.4.6.4). */
 function sessionKeys(renditions: readonly Rendition[]): string {
-  const keys = new Set(renditions.flatMap(({ packager }) => packager.init.keys ?? []));
+  const keys = new Set(renditions.flatMap(({ packager }) => packager.init.sessionKeys ?? []));
   return [...keys].map((key) => `#EXT-X-SESSION-KEY:${key}\n`).join('');
 }
 

@@ -3,7 +3,9 @@ import { resolve } from 'node:path';
 import { ConfigError } from '../../../config/config-error.ts';
 import { drmOf, readDrmInfo, type DrmInfo, type DrmKeys, type DrmNames } from '../../../config/drm-info.ts';
 import type { HlsPublisherConfig, LlhlsPublisherConfig } from '../../../config/model.ts';
+import { wildcard } from '../../../lib/wildcard.ts';
 import type { Logger } from '../../../log/log.ts';
+import type { KeyServerConfig } from './key-server.ts';
 
 interface ReadFile {
   readonly state: string;
@@ -34,14 +36,18 @@ export class DrmFiles {
   }
 }
 
-/** Encryption of a stream. */
-export interface StreamDrm {
-  readonly keys: DrmKeys;
-  /** Reads the present keys. @throws ConfigError */
-  readonly read: () => DrmKeys | undefined;
-  /** Seconds; 0: keys rotate on request only. */
+/** Where the keys of a stream come from: an entry of the DRM file, or a key server. */
+export type FoundDrm = {
+  /** Seconds between two rotations; 0: on request only. */
   readonly period: number;
-}
+} & (
+  | {
+      readonly keys: DrmKeys;
+      /** Reads the present keys. @throws ConfigError */
+      readonly read: () => DrmKeys | undefined;
+    }
+  | { readonly server: KeyServerConfig }
+);
 
 /**
  * Finds how a stream is encrypted, when it starts.
@@ -52,18 +58,21 @@ export function drmOfStream(
   files: DrmFiles,
   names: DrmNames,
   log: Logger,
-): StreamDrm | undefined | 'unusable' {
+): FoundDrm | undefined | 'unusable' {
   if (!('drm' in config) || config.drm?.enable !== true) return undefined;
-  const { infoFile, keyRotationPeriod: period, refuseClear } = config.drm;
+  const { infoFile, keyServer, keyRotationPeriod: period, refuseClear } = config.drm;
+  const server = keyServer.find(({ streamName }) => wildcard(streamName).test(names.stream));
+  if (server !== undefined) return { server, period };
   try {
     const read = (): DrmKeys | undefined => files.find(infoFile, names);
-    const keys = read();
-    if (keys === undefined && refuseClear) {
-      log.error('the stream is not published: no entry of the DRM file matches it, and RefuseClear is on');
+    const keys = infoFile === '' ? undefined : read();
+    if (keys !== undefined) return { keys, read, period };
+    if (refuseClear) {
+      log.error('the stream is not published: no entry of DRM matches it, and RefuseClear is on');
       return 'unusable';
     }
-    if (keys === undefined) log.warn('the stream is published in clear: no entry of the DRM file matches it');
-    return keys && { keys, read, period };
+    log.warn('the stream is published in clear: no entry of DRM matches it');
+    return undefined;
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     log.error({ reason: error.message }, 'the stream is not published: its DRM file cannot be used');

@@ -20,8 +20,9 @@ import { MediaCache } from '../answer/media-cache.ts';
 import type { FindElsewhere } from '../rewind/elsewhere.ts';
 import { folderName, StreamFolder } from '../rewind/stream-folder.ts';
 import { Sweeps } from '../rewind/sweeps.ts';
-import { DrmFiles, drmOfStream } from './drm-of-stream.ts';
-import { PackagedStream } from './packaged-stream.ts';
+import { PackagedStream, type StreamDrm } from './packaged-stream.ts';
+import { savedBefore } from './saved-before.ts';
+import { StreamKeys } from './stream-keys.ts';
 import { StreamViewers } from './stream-viewers.ts';
 import type { CreateHomeNodes } from '../sessions/home-nodes.ts';
 import type { HandOver } from '../sessions/hand-over.ts';
@@ -74,12 +75,12 @@ export class OwnStreams {
   readonly #endedOpenings = new RecentSet<string>(MAX_ENDED_OPENINGS);
   readonly #unlisten: () => void;
   readonly #sweeps: Sweeps;
-  readonly #drmFiles: DrmFiles;
+  readonly #keys: StreamKeys;
 
   constructor(options: OwnStreamsOptions) {
     const { form, rewindFolder, log } = options;
     this.#options = options;
-    this.#drmFiles = new DrmFiles(options.folder);
+    this.#keys = new StreamKeys(options.folder, options.keyCounts);
     const openRuns = (names: Pick<StreamName, 'vhost' | 'app'>) => this.#openRuns(names);
     this.#sweeps = new Sweeps({ kind: form.kind, folder: rewindFolder, openRuns, log });
     this.#unlisten = options.directory.listen((name) => this.#follow(name));
@@ -103,42 +104,74 @@ export class OwnStreams {
     if (form.inTs && refusesClear(application.config.publishers)) return;
     if (config.createDefaultPlaylist) form.addDefaultPlaylist(output);
     const { name } = output;
-    let own = this.find(application, name);
+    this.#keys.forget(application, name);
+    const own = this.find(application, name);
     if (own?.stream.isContinuedBy(output) === true) {
       this.#unschedule(own);
       own.stream.resume(output);
       own.viewers.attach();
+      this.#attach(own, output, application);
     } else {
       if (own !== undefined) this.#drop(application, name, own, 'another stream has its name');
-      own = this.#create(output, application, config);
-      if (own === undefined) return;
-      this.#of(application).set(name, own);
+      this.#openNew(output, application, config);
     }
+  }
+
+  /** Opens a stream that continues none of this node: at once, or when its key is there. */
+  #openNew(output: OutputStream, application: Application, config: HlsPublisherConfig): void {
+    const { form } = this.#options;
+    const { name } = output;
+    const log = this.#logOf(application, name);
+    const saved = () =>
+      savedBefore(form, output, this.#past(application, name, config)?.folder, (reason) =>
+        log.warn({ reason }, 'the folder for players that rewind cannot be read'),
+      )?.key;
+    const waiting = this.#keys.open({ output, application, config, saved, log }, (drm) =>
+      this.#start(output, application, config, drm),
+    );
+    if (waiting !== undefined) this.#await(waiting);
+  }
+
+  #start(output: OutputStream, application: Application, config: HlsPublisherConfig, drm: StreamDrm | undefined): void {
+    const own = this.#create(output, application, config, drm);
+    this.#of(application).set(output.name, own);
+    this.#attach(own, output, application);
+  }
+
+  /** Follows the publisher of a stream. */
+  #attach(own: OwnStream, output: OutputStream, application: Application): void {
+    const { name } = output;
     void own.dumps.startConfigured();
-    const opened = own;
     output.once('close', (reason) => {
       const { over, taken } = output.input.continuity;
       if (over && !taken) {
-        opened.stream.forgetState();
-        this.#drop(application, name, opened, reason);
-      } else this.#interrupt(application, name, opened);
+        own.stream.forgetState();
+        this.#drop(application, name, own, reason);
+      } else this.#interrupt(application, name, own);
     });
   }
 
   /** Idempotent. Resolves when dumps and segments on the disk are complete, and sessions handed over. */
   async close(): Promise<void> {
     this.#unlisten();
+    this.#keys.close();
     for (const application of this.#streams.keys()) this.#dropAll(application);
     await Promise.all([...this.#endings, this.#sweeps.close()]);
   }
 
-  #create(output: OutputStream, application: Application, config: HlsPublisherConfig): OwnStream | undefined {
+  #logOf({ internalName }: Application, name: string): Logger {
+    return this.#options.log.child({ publisher: this.#options.form.kind, stream: `${internalName}/${name}` });
+  }
+
+  #create(
+    output: OutputStream,
+    application: Application,
+    config: HlsPublisherConfig,
+    drm: StreamDrm | undefined,
+  ): OwnStream {
     const { form, tokens, access, homes, partDelay, keyCounts, onDumped } = this.#options;
     const { name } = output;
-    const log = this.#options.log.child({ publisher: form.kind, stream: `${application.internalName}/${name}` });
-    const names = { vhost: application.vhost.name, app: application.name, stream: name };
-    const drm = drmOfStream(config, this.#drmFiles, names, log);
-    if (drm === 'unusable') return undefined;
+    const log = this.#logOf(application, name);
     const stream = new PackagedStream({
       drm,
       ...{ form, output, application, config, partDelay, keyCounts, log },

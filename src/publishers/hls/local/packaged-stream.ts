@@ -13,16 +13,10 @@ import { FaultLog, type Logger } from '../../../log/log.ts';
 import type { Directives, FileAnswer, Hold, Media, OnLeft, PlayedFiles, Viewer } from '../answer/played-stream.ts';
 import { answerChunklist } from '../blocking-reload/chunklist.ts';
 import type { HlsForm } from '../package/hls-form.ts';
-import {
-  CONCLUDED,
-  isWorthSaving,
-  resumeFrom,
-  readSavedState,
-  toSavedState,
-  type SavedPlaylistState,
-} from './saved-state.ts';
-import type { StreamDrm } from './drm-of-stream.ts';
+import { CONCLUDED, isWorthSaving, resumeFrom, toSavedState, type SavedPlaylistState } from './saved-state.ts';
 import { KeyRotation } from './key-rotation.ts';
+import type { KeySource } from './key-source.ts';
+import { keptKey, keptState, savedBefore } from './saved-before.ts';
 import { MasterTemplate } from '../master/master-template.ts';
 import type { Text } from '../answer/text.ts';
 import { childPrefix, defaultQuery, nameHash, randomKey } from '../answer/names.ts';
@@ -53,6 +47,13 @@ export interface PastOptions {
   readonly counts: PastCounts;
   /** Finds segments of a run on other nodes. */
   readonly elsewhere: (run: string) => Promise<readonly Elsewhere[]>;
+}
+
+/** Encryption of a stream. */
+export interface StreamDrm {
+  readonly source: KeySource;
+  /** Seconds between two rotations; 0: keys rotate on request only. */
+  readonly period: number;
 }
 
 export interface PackagedStreamOptions {
@@ -100,7 +101,9 @@ export class PackagedStream implements PlayedFiles {
     this.#output = output;
     this.#source = output;
     this.#faults = new FaultLog(log);
-    const before = this.#savedBefore(output);
+    const before = savedBefore(form, output, options.past?.folder, (reason) =>
+      this.#faults.count(`HLS: the folder for players that rewind: ${reason}`),
+    );
     this.run = before?.run ?? randomKey();
     this.kicked = new RecentSet(MAX_KICKED, before?.kicked);
     this.#rewind = this.#openRewind();
@@ -172,6 +175,7 @@ export class PackagedStream implements PlayedFiles {
   /** Encrypts segments with the next key, from the first on that no playlist has announced. @throws keyNotRotated */
   rotateKey(): void {
     this.#rotation?.rotate(this.package.unannounced);
+    this.save();
   }
 
   /** Idempotent. */
@@ -323,17 +327,22 @@ export class PackagedStream implements PlayedFiles {
       config: { segmentDuration },
       package: { progress, concluded },
     } = this;
-    const key = this.#rotation && { key: this.#rotation.state };
+    const key = this.#rotation?.state;
     const state = concluded
       ? CONCLUDED
-      : toSavedState(this.run, progress, { ...key, complete, at: Date.now(), segmentDuration }, this.kicked);
+      : toSavedState(
+          this.run,
+          progress,
+          { ...(key && { key }), complete, at: Date.now(), segmentDuration },
+          this.kicked,
+        );
     if (state === undefined || (this.#saved !== undefined && !isWorthSaving(state, this.#saved))) return;
     this.#saved = state;
     const {
       name,
       input: { continuity },
     } = this.#output;
-    continuity.keep(keyOf(this.#options.form, name), state);
+    continuity.keep(keptKey(this.#options.form, name), state);
     this.#store(state);
   }
 
@@ -345,25 +354,6 @@ export class PackagedStream implements PlayedFiles {
   #store(state: SavedPlaylistState | typeof CONCLUDED): void {
     const { past } = this.#options;
     if (past !== undefined) this.#rewind?.afterWrites(() => past.folder.writeState(state));
-  }
-
-  /** State from which this stream continues: what the stream before has kept, or else what is on the disk. */
-  #savedBefore(output: OutputStream): SavedPlaylistState | undefined {
-    const { form, past } = this.#options;
-    const kept = keptState(form, output);
-    if (kept !== undefined || past === undefined) return kept;
-    const stored = readSavedState(this.#readState(past.folder));
-    // written with each segment, however long ago that was
-    return stored && { ...stored, at: Date.now() };
-  }
-
-  #readState(folder: StreamFolder): unknown {
-    try {
-      return folder.readState();
-    } catch (error) {
-      this.#faults.count(`HLS: the folder for players that rewind: ${(error as Error).message}`);
-      return undefined;
-    }
   }
 
   #openRewind(): Rewind | undefined {
@@ -392,19 +382,10 @@ export class PackagedStream implements PlayedFiles {
   }
 
   #tick(): void {
-    if (!this.interrupted && !this.package.concluded) this.#rotation?.tick(Date.now(), this.package.unannounced);
+    if (!this.interrupted && !this.package.concluded && this.#rotation?.tick(Date.now(), this.package.unannounced))
+      this.save();
     this.package.readiness.check();
     this.package.queue.expire(Date.now());
     this.#options.past?.cache.expire(performance.now() - PAST_IDLE_MS);
   }
-}
-
-/** State that the stream before, or an earlier output of this stream, has kept. */
-function keptState(form: HlsForm, { name, input: { continuity } }: OutputStream): SavedPlaylistState | undefined {
-  const key = keyOf(form, name);
-  return readSavedState(continuity.kept.get(key) ?? continuity.inherited(key));
-}
-
-function keyOf({ kind }: HlsForm, output: string): string {
-  return `${kind} ${output}`;
 }

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { ControlServerError } from '../../../../src/control-server/control-server.ts';
+import { ControlServerError } from '../../../../src/control-server/post.ts';
 import { readAnswer } from '../../../../src/access/webhooks/answer.ts';
 
 const read = (body: unknown, status = 200) =>

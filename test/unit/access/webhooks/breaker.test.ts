@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
-import { ControlServerError } from '../../../../src/control-server/control-server.ts';
+import { ControlServerError } from '../../../../src/control-server/post.ts';
 import { Breaker } from '../../../../src/access/webhooks/breaker.ts';
 import { virtualTime } from '../../../support/time/virtual-time.ts';
 

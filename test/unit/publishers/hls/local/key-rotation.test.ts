@@ -3,6 +3,7 @@ import { pino } from 'pino';
 import { ConfigError } from '../../../../../src/config/config-error.ts';
 import type { DrmKey, DrmKeys } from '../../../../../src/config/drm-info.ts';
 import { KeyCounts } from '../../../../../src/publishers/hls/answer/counts.ts';
+import { FileKeys } from '../../../../../src/publishers/hls/local/file-keys.ts';
 import { KeyRotation, type SavedKey } from '../../../../../src/publishers/hls/local/key-rotation.ts';
 
 const keyOf = (byte: number, more: Partial<DrmKey> = {}): DrmKey => ({
@@ -25,8 +26,9 @@ function open({ keys = TWO_KEYS, period = 0, read = () => keys, saved, now = 0 }
   const counts = new KeyCounts();
   const lines: string[] = [];
   const log = pino({}, { write: (line: string) => void lines.push(line) });
-  const rotation = new KeyRotation({ keys, read, period, counts, log }, saved, now);
-  const newest = (): number => rotation.schedule.newest.keyId[0] as number;
+  const source = new FileKeys({ keys, read, log }, saved?.id);
+  const rotation = new KeyRotation({ source, period, counts, log }, saved, now);
+  const newest = (): number => rotation.schedule.newest?.keyId[0] as number;
   return { rotation, counts, lines, newest };
 }
 
@@ -34,7 +36,10 @@ test('on request the next key counts from the next segment on, and after the las
   const { rotation, counts, newest } = open();
   t.is(newest(), 1);
   rotation.rotate(5);
-  t.deepEqual([rotation.schedule.at(4).keyId[0], rotation.schedule.at(5).keyId[0]], [1, 2]);
+  t.deepEqual(
+    [4, 5].map((msn) => rotation.schedule.at(msn)?.keyId[0]),
+    [1, 2],
+  );
   rotation.rotate(5);
   t.is(newest(), 2, 'that segment has another key already');
   rotation.rotate(6);
