@@ -14,7 +14,9 @@ import { bySchemes } from '../providers/pull/schemes.ts';
 import { rtmpSource } from '../providers/rtmp-pull/source.ts';
 import { rtspSource } from '../providers/rtsp-pull/source.ts';
 import { srtSource } from '../providers/srt-pull/source.ts';
+import { whepSource } from '../providers/whep-pull/source.ts';
 import { SrtCalls } from '../protocols/srt/calls.ts';
+import type { WorkerPool } from '../webrtc/worker-pool.ts';
 import type { ClusterServices } from './cluster.ts';
 import type { TaskServices } from './tasks.ts';
 
@@ -24,17 +26,20 @@ export interface PullingOptions {
   readonly nodes: ClusterServices;
   readonly work: TaskServices;
   readonly names: StreamNames;
+  /** Media workers, once WebRTC is open; undefined where it is off. */
+  readonly mediaWorkers: () => WorkerPool | undefined;
   readonly log: Logger;
 }
 
 /** Opens all pulls: configured ones, on request and on demand. */
-export function openPulling({ config, registry, nodes, work, names, log }: PullingOptions) {
+export function openPulling({ config, registry, nodes, work, names, mediaWorkers, log }: PullingOptions) {
   const { cluster, directory, changes } = nodes;
   const { tasks, clusterTasks } = work;
   const guard = outboundGuard(config, cluster, 'pull');
   const rtsp = rtspSource(guard);
   const rtmp = rtmpSource(guard);
   const http = httpSource(guard);
+  const whep = whepSource({ pool: mediaWorkers, guard });
   const calls = new SrtCalls(guard, log);
   const open = bySchemes({
     ovt: ovtSource(guard),
@@ -45,6 +50,8 @@ export function openPulling({ config, registry, nodes, work, names, log }: Pulli
     srt: srtSource(calls),
     http,
     https: http,
+    whep,
+    wheps: whep,
   });
   const kind = new PullKind({ names, changes, open, log });
   tasks.add(kind);

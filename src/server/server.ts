@@ -91,6 +91,7 @@ export class Server {
   /** Components that serve providers and publishers, on top of the cluster. */
   readonly #components: Closable[] = [];
   #addresses: Addresses = { ice: [] };
+  #webrtc: WebrtcMedia | undefined;
   #report: NodeReport | undefined;
   /** Reason why this node is not ready, apart from the cluster. */
   #unready: string | undefined = 'starting';
@@ -225,6 +226,8 @@ export class Server {
     return raised;
   }
 
+  readonly #mediaWorkers = () => this.#webrtc?.pool;
+
   async #createVhosts(): Promise<void> {
     for (const vhost of this.#config.virtualHosts) {
       this.registry.createVhost(vhost, true);
@@ -239,7 +242,10 @@ export class Server {
     const nodes = openCluster({ ...common, cluster }, components);
     const work = openTasks({ ...common, nodes });
     const stateFolder = dirname(storageFile);
-    const streams = openStreams({ ...common, nodes, work, inventory, stateFolder }, components);
+    const streams = openStreams(
+      { ...common, nodes, work, inventory, mediaWorkers: this.#mediaWorkers, stateFolder },
+      components,
+    );
     const admission = openAdmission({ ...common, nodes, streams }, components);
     const readiness = (): Readiness => this.#readiness();
     const http = new HttpPorts({ ...common, refusals: admission.access.refusals, readiness });
@@ -282,6 +288,7 @@ export class Server {
   async #openWebrtc({ nodes, admission }: Services): Promise<WebrtcMedia | undefined> {
     const webrtc = await openWebrtcMedia(this.#config, nodes, admission, this.#options.log);
     if (webrtc === undefined) return undefined;
+    this.#webrtc = webrtc;
     this.#publishers.push(webrtc.signalling);
     this.#components.push(webrtc.pool);
     return webrtc;

@@ -14,6 +14,7 @@ import { FedNodes } from '../relay/fed-nodes.ts';
 import { Relays } from '../relay/relays.ts';
 import { openChannels, type ChannelServices } from './channels.ts';
 import type { Closable } from './closable.ts';
+import type { WorkerPool } from '../webrtc/worker-pool.ts';
 import type { ClusterServices } from './cluster.ts';
 import { openPulling } from './pulling.ts';
 import type { TaskServices } from './tasks.ts';
@@ -40,6 +41,8 @@ export interface StreamServicesOptions {
   readonly nodes: ClusterServices;
   readonly work: TaskServices;
   readonly inventory: CodecInventory;
+  /** Media workers, once WebRTC is open; undefined where it is off. */
+  readonly mediaWorkers: () => WorkerPool | undefined;
   /** Base of relative paths. */
   readonly folder: string;
   /** Folder of what this node keeps. */

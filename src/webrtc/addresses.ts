@@ -71,8 +71,8 @@ function groupSockets(
   const bound = new Set<string>();
   const foreign = new Set<string>();
   for (const { address } of group) {
-    if (EVERY_IPV4.has(address)) for (const ip of usable(locals, isIPv4, linkLocal)) bound.add(ip);
-    else if (address === '::') for (const ip of usable(locals, isIPv6, linkLocal)) bound.add(ip);
+    if (EVERY_IPV4.has(address)) for (const ip of usableAddresses(locals, isIPv4, linkLocal)) bound.add(ip);
+    else if (address === '::') for (const ip of usableAddresses(locals, isIPv6, linkLocal)) bound.add(ip);
     else if (locals.some((local) => local.address === address)) bound.add(address);
     else foreign.add(address);
   }
@@ -89,7 +89,12 @@ function groupSockets(
   return sockets;
 }
 
-function usable(locals: readonly LocalAddress[], family: (ip: string) => boolean, linkLocal: boolean): string[] {
+/** Addresses of one family that other machines may reach; loopback where IPv4 has no other. */
+export function usableAddresses(
+  locals: readonly LocalAddress[],
+  family: (ip: string) => boolean,
+  linkLocal: boolean,
+): string[] {
   const found = locals
     .filter(({ address, internal }) => family(address) && !internal && (linkLocal || !isLinkLocal(address)))
     .map(({ address }) => address);

@@ -55,7 +55,7 @@ const USER = 'Kiln';
 export const DATA_CHANNEL = 'webrtc-datachannel';
 const RTP_PROTOCOL = 'UDP/TLS/RTP/SAVPF';
 
-/** Writes the offer or answer of an ICE-lite end with all its candidates. */
+/** Writes the offer or answer of an end with all its candidates: a lite one of ICE, unless `ice.iceLite` is false. */
 export function writeDescription(description: LocalDescription): string {
   const { sessionId, ice, setup, fingerprint, media, bundle = media.map(({ mid }) => mid) } = description;
   const bundled = media.filter(
@@ -66,7 +66,7 @@ export function writeDescription(description: LocalDescription): string {
     `o=${USER} ${sessionId} 2 IN IP4 127.0.0.1`,
     's=-',
     't=0 0',
-    'a=ice-lite',
+    ...(ice.iceLite === false ? [] : ['a=ice-lite']),
     ...(bundled.length > 0 ? [`a=group:BUNDLE ${bundled.map(({ mid }) => mid).join(' ')}`] : []),
     `a=msid-semantic: WMS ${description.streamId}`,
   ];

@@ -13,7 +13,7 @@ import { HangWatch } from './hang-watch.ts';
 import { RtpChannel } from './rtp-channel.ts';
 import { WORKER_PROGRAM } from './worker-program.ts';
 
-/** Above the ports usually configured for ICE. */
+/** Ports on loopback, above those usually configured for ICE. */
 const PIPE_PORTS = { min: 50_000, max: 59_999 };
 /** Bytes: holds the burst of a key frame that arrives while the worker waits for the CPU. */
 const SOCKET_BUFFER = 1024 * 1024;
@@ -122,6 +122,19 @@ export class MediaWorker {
         maxReceiveMessageSize: dataChannels.receive,
         sctpMaxReceiverWindowBufferSize: Math.max(MIN_RECEIVE_WINDOW, 2 * dataChannels.receive),
       }),
+    });
+  }
+
+  /** Creates a transport that only this machine reaches, at the port of its only candidate. */
+  createLoopbackTransport(options: {
+    iceConsentTimeout: number;
+    /** Bits per second assumed until there is an estimate. */
+    initialBitrate: number;
+  }): Promise<types.WebRtcTransport> {
+    return this.#router.createWebRtcTransport({
+      listenInfos: [{ protocol: 'udp', ip: '127.0.0.1', portRange: PIPE_PORTS, ...BUFFERS }],
+      iceConsentTimeout: options.iceConsentTimeout,
+      initialAvailableOutgoingBitrate: options.initialBitrate,
     });
   }
 

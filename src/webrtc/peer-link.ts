@@ -81,6 +81,20 @@ export class PeerLink extends EventEmitter<LinkEvents> {
     }
   }
 
+  /** Opens a link that only this machine reaches. @throws mediaUnavailable when the worker dies before the link is open */
+  static async openLoopback(
+    worker: MediaWorker,
+    { timeoutMs, initialBitrate }: Pick<LinkOptions, 'timeoutMs' | 'initialBitrate'>,
+  ): Promise<PeerLink> {
+    const iceConsentTimeout = consentTimeout(timeoutMs);
+    try {
+      const transport = await worker.createLoopbackTransport({ iceConsentTimeout, initialBitrate });
+      return new PeerLink(transport, worker, { protocol: 'udp', entries: [] });
+    } catch (error) {
+      throw worker.closed ? kilnError('mediaUnavailable') : error;
+    }
+  }
+
   get closed(): boolean {
     return this.transport.closed;
   }

@@ -89,14 +89,15 @@ export class WorkerPool {
 
   /**
    * Picks the running worker with the fewest sessions for a new peer. Starts another where an idle one is or soon will be better.
+   * @param way of the peer; undefined for one that needs no candidate of a worker
    * @param prefer workers that count as having STICKY_SESSIONS fewer
    * @throws mediaUnavailable when no running worker has a candidate for the peer
    */
-  pick(way: TransportChoice, prefer: (worker: MediaWorker) => boolean): MediaWorker {
+  pick(way: TransportChoice | undefined, prefer: (worker: MediaWorker) => boolean): MediaWorker {
     let best: MediaWorker | undefined;
     let least = Infinity;
     for (const worker of this.workers) {
-      if (worker.candidatesOn(way).length === 0) continue;
+      if (way !== undefined && worker.candidatesOn(way).length === 0) continue;
       const load = worker.sessions - (prefer(worker) ? STICKY_SESSIONS : 0);
       if (load < least) [best, least] = [worker, load];
     }

@@ -18,7 +18,10 @@ test('streams are pulled from the networks of Modules/Pull only, and the log say
     [`ovt://127.0.0.1:${kiln.ports.rtmp}/app/src`, 'the port belongs to this server or its cluster'],
     ['ovt://169.254.169.254/app/src', '169.254.169.254 is a link-local, reserved or unspecified address'],
     ['ovt://127.0.0.1:0/app/src', 'that is not a port number'],
-    ['ftp://127.0.0.1/app/src', 'streams are pulled over ovt, rtsp, rtspc, rtmp, rtmps, srt, http, https, not over'],
+    [
+      'ftp://127.0.0.1/app/src',
+      'streams are pulled over ovt, rtsp, rtspc, rtmp, rtmps, srt, http, https, whep, wheps, not over',
+    ],
   ] as const) {
     t.is(await pull(url), 502, url);
     await until(reason, () => new RegExp(reason).test(kiln.log.slice(seen)));

@@ -1,4 +1,4 @@
-import { parseLinkedUrl } from '../../protocols/outbound/http-get.ts';
+import { parseLinkedUrl } from '../../protocols/outbound/http-request.ts';
 import { PullError } from '../pull/error.ts';
 
 /** Part of a resource (RFC 8216 section 4.3.2.2), in bytes. */

@@ -1,9 +1,9 @@
 import { createDecipheriv } from 'node:crypto';
-import { within } from '../../lib/within.ts';
 import type { Connection } from '../../core/source.ts';
 import { connectionOf } from '../../protocols/outbound/dial.ts';
 import type { OutboundGuard } from '../../protocols/outbound/guard.ts';
-import { httpGet, type HttpAnswer } from '../../protocols/outbound/http-get.ts';
+import { httpBody, wholeBody } from '../../protocols/outbound/http-body.ts';
+import { httpRequest, type HttpAnswer } from '../../protocols/outbound/http-request.ts';
 import { shownUrl } from '../../protocols/outbound/shown.ts';
 import { PullError } from '../pull/error.ts';
 import { Cookies } from './cookies.ts';
@@ -14,10 +14,6 @@ const ANY = '*/*';
 const MAX_PLAYLIST_BYTES = 4 * 1024 * 1024;
 const MAX_INIT_BYTES = 1024 * 1024;
 const MAX_SEGMENT_BYTES = 1024 * 1024 * 1024;
-/** Time for a playlist or a key, once the answer has begun. */
-const WHOLE_MS = 15_000;
-/** Time without anything of a body. */
-const SILENCE_MS = 10_000;
 const KEY_BYTES = 16;
 /** Keys that are kept: packagers change them every few segments. */
 const MAX_KEYS = 8;
@@ -40,7 +36,7 @@ export class HlsServer {
   /** @throws PullError when it cannot be read */
   async playlist(url: URL): Promise<MediaPlaylist | MasterPlaylist> {
     const answer = await this.#get(url, PLAYLISTS);
-    const text = (await whole(answer, MAX_PLAYLIST_BYTES)).toString();
+    const text = (await wholeBody(answer, MAX_PLAYLIST_BYTES, this.#guard)).toString();
     return parsePlaylist(text, answer.url);
   }
 
@@ -56,7 +52,7 @@ export class HlsServer {
   ): AsyncGenerator<Buffer, void, undefined> {
     const secret = key && (await this.#key(key.uri));
     const answer = await this.#get(resource.uri, ANY, resource.range);
-    const chunks = body(answer, resource.range?.length ?? MAX_SEGMENT_BYTES);
+    const chunks = httpBody(answer, resource.range?.length ?? MAX_SEGMENT_BYTES, this.#guard);
     if (key === undefined || secret === undefined) return yield* chunks;
     const decipher = createDecipheriv('aes-128-cbc', secret, key.iv ?? sequenceIv(sequence));
     for await (const chunk of chunks) yield decipher.update(chunk);
@@ -82,7 +78,7 @@ export class HlsServer {
   async #key(uri: URL): Promise<Buffer> {
     const known = this.#keys.get(uri.href);
     if (known !== undefined) return known;
-    const key = await whole(await this.#get(uri, ANY), KEY_BYTES);
+    const key = await wholeBody(await this.#get(uri, ANY), KEY_BYTES, this.#guard);
     if (key.length !== KEY_BYTES) throw new PullError(`${shownUrl(uri.href)} is no key of ${KEY_BYTES} bytes`);
     const [oldest] = this.#keys.keys();
     if (oldest !== undefined && this.#keys.size === MAX_KEYS) this.#keys.delete(oldest);
@@ -91,7 +87,7 @@ export class HlsServer {
   }
 
   async #get(target: URL, accept: string, range?: Resource['range']): Promise<HttpAnswer> {
-    const answer = await httpGet(this.#guard, target, {
+    const answer = await httpRequest(this.#guard, target, {
       accept,
       signal: this.#signal,
       headersFor: (url) => ({
@@ -129,35 +125,4 @@ function sequenceIv(sequence: number): Buffer {
 
 function cookieHeader(cookie: string | undefined): { readonly Cookie?: string } {
   return cookie === undefined ? {} : { Cookie: cookie };
-}
-
-async function whole(answer: HttpAnswer, maxBytes: number): Promise<Buffer> {
-  const until = performance.now() + WHOLE_MS;
-  const chunks: Buffer[] = [];
-  for await (const chunk of body(answer, maxBytes)) {
-    chunks.push(chunk);
-    if (performance.now() > until) throw new PullError(`${shownUrl(answer.url.href)} was not sent in time`);
-  }
-  return Buffer.concat(chunks);
-}
-
-/** @throws PullError when it is not sent to its end, or has more bytes */
-async function* body({ response, socket, url }: HttpAnswer, maxBytes: number): AsyncGenerator<Buffer, void, undefined> {
-  const chunks = response[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
-  let bytes = 0;
-  try {
-    for (;;) {
-      const next = await within(SILENCE_MS, chunks.next());
-      if (next === undefined) throw new PullError(`${shownUrl(url.href)}: the server stopped sending`);
-      if (next.done === true) return;
-      bytes += next.value.length;
-      if (bytes > maxBytes) throw new PullError(`${shownUrl(url.href)} has more than ${maxBytes} bytes`);
-      yield next.value;
-    }
-  } catch (error) {
-    if (error instanceof PullError) throw error;
-    throw new PullError(`${shownUrl(url.href)}: the connection was closed in the middle`);
-  } finally {
-    socket.destroy();
-  }
 }

@@ -2,7 +2,7 @@ import { mediaType } from '../../lib/media-type.ts';
 import { connectionOf } from '../../protocols/outbound/dial.ts';
 import { cutsCredentials, FRAGMENT_FAULT } from '../../protocols/outbound/fragment.ts';
 import type { OutboundGuard } from '../../protocols/outbound/guard.ts';
-import { httpGet, parseHttpUrl, type HttpAnswer } from '../../protocols/outbound/http-get.ts';
+import { httpRequest, parseHttpUrl, type HttpAnswer } from '../../protocols/outbound/http-request.ts';
 import { shownUrl } from '../../protocols/outbound/shown.ts';
 import { HlsPulls } from '../hls-pull/open.ts';
 import { PullError } from '../pull/error.ts';
@@ -29,7 +29,7 @@ export function httpSource(guard: OutboundGuard): OpenSource {
       throw new PullError(`not a URL of HTTP: ${shownUrl(target)}${why}`);
     }
     if (namesPlaylist(url.href)) return await hls.open(url, options);
-    const answer = await httpGet(guard, url, { accept: ACCEPT });
+    const answer = await httpRequest(guard, url, { accept: ACCEPT });
     const { statusCode, headers } = answer.response;
     const type = mediaType(headers['content-type'] ?? '');
     if (statusCode === 200 && !OTHERS.test(type) && !PLAYLISTS.test(type)) return opened(answer, options);

@@ -32,7 +32,7 @@ export function enabledProvider(config: ApplicationConfig, urls: readonly string
 
 /** @param urls all of one scheme */
 export function pullProvider(
-  { providers: { ovt, rtspPull, rtmpPull, srt, mpegts } }: ApplicationConfig,
+  { providers: { ovt, rtspPull, rtmpPull, srt, mpegts, webrtc } }: ApplicationConfig,
   urls: readonly string[],
 ): PullProvider {
   switch (schemeOf(urls[0] ?? '')) {
@@ -49,6 +49,9 @@ export function pullProvider(
       const type = namesPlaylist(urls[0] ?? '') ? 'Unknown' : 'MPEGTS';
       return { source: { type, kind: 'mpegts' }, name: 'MPEGTS', replaces: false, ...common(mpegts) };
     }
+    case 'whep':
+    case 'wheps':
+      return { source: { type: 'WebRTC', kind: 'webrtc' }, name: 'WebRTC', replaces: false, ...common(webrtc) };
     case 'srt': {
       const replaces = srt?.blockDuplicateStreamName === false;
       return { source: { type: 'SRT', kind: 'srt' }, name: 'SRT', replaces, ...common(srt) };

@@ -54,7 +54,10 @@ export function planIngest(offer: RemoteDescription, rtx: boolean): IngestPlan[]
 }
 
 /** Plans how to receive an answer to Kiln's offer. @throws notAcceptable when it accepts nothing */
-export function planAnswered(offered: readonly ReceivingMedia[], { media }: RemoteDescription): IngestPlan[] {
+export function planAnswered(
+  offered: readonly ReceivingMedia[],
+  { media }: Pick<RemoteDescription, 'media'>,
+): IngestPlan[] {
   const plans = offered.flatMap(({ mid, kind, accepted, extensions }): IngestPlan[] => {
     const section = media.find((answered) => answered.mid === mid);
     if (section === undefined || !section.sends) return [];

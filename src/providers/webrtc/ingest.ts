@@ -1,5 +1,4 @@
 import { Timeline } from '../../core/timeline.ts';
-import type { InputStream } from '../../core/input-stream.ts';
 import type { WebrtcProviderConfig } from '../../config/model.ts';
 import type { FaultLog } from '../../log/log.ts';
 import { RTP_CLOCK, RtpClock } from '../../protocols/rtp/receive/clock.ts';
@@ -9,7 +8,7 @@ import { formatOf } from '../../webrtc/codecs.ts';
 import { AudioIntake } from '../intake/audio-intake.ts';
 import { Intake } from '../intake/intake.ts';
 import { streamTrackId } from '../intake/track-id.ts';
-import { TrackWriter } from '../intake/track-writer.ts';
+import { TrackWriter, type TrackSink } from '../intake/track-writer.ts';
 import { VideoIntake } from '../intake/video-intake.ts';
 import { areAligned, SILENT_WAIT_MS } from '../rtp/alignment.ts';
 import { clockDrift } from '../rtp/clock-drift.ts';
@@ -19,9 +18,22 @@ import { RtpLane, type LaneEvent } from '../rtp/lane.ts';
 import type { IngestPlan } from './accepted.ts';
 import { LayerGate } from './layer-gate.ts';
 
+/** Receiver of a publisher's stream. */
+export interface IngestSink extends TrackSink {
+  /** Counts packets that were lost on their way. */
+  lost(packets: number): void;
+  /** Reports a problem with the source to the operator: code and text of an alert. */
+  trouble(code: string, description: string): void;
+}
+
+export type IngestConfig = Pick<
+  WebrtcProviderConfig,
+  'timestampMode' | 'rtcpBasedTimestamp' | 'timeout' | 'packetSilenceTimeoutMs' | 'firInterval'
+> & { readonly rtx: Pick<WebrtcProviderConfig['rtx'], 'maxHoldMs'> };
+
 export interface IngestOptions {
-  readonly input: InputStream;
-  readonly config: WebrtcProviderConfig;
+  readonly sink: IngestSink;
+  readonly config: IngestConfig;
   readonly plans: readonly IngestPlan[];
   readonly faults: FaultLog;
   readonly onKeyWanted: (plan: IngestPlan) => void;
@@ -47,7 +59,7 @@ interface Section {
   wantedAt: number | undefined;
 }
 
-/** Converts RTP of one publisher to packets of an input stream. Owns its timers; does not close the stream. */
+/** Converts RTP of one publisher to packets of a stream. Owns its timers. */
 export class Ingest {
   readonly #options: IngestOptions;
   readonly #clock: RtpClock;
@@ -63,15 +75,15 @@ export class Ingest {
 
   constructor(options: IngestOptions) {
     this.#options = options;
-    const { input, config, plans, faults } = options;
+    const { sink, config, plans, faults } = options;
     const keepsTimes = config.timestampMode === 'Original';
-    this.#clock = new RtpClock(true, keepsTimes, (share) => input.emit('trouble', ...clockDrift(share)));
+    this.#clock = new RtpClock(true, keepsTimes, (share) => sink.trouble(...clockDrift(share)));
     this.#sections = plans.map((plan) => this.#section(plan, faults));
     this.#aligned = !config.rtcpBasedTimestamp;
     const lanes = this.#sections.flatMap((section) => section.lanes);
     this.#gaps = new GapTimer(lanes);
     const writer = new TrackWriter({
-      sink: input,
+      sink,
       clock: RTP_CLOCK,
       timeline: new Timeline(RTP_CLOCK, !keepsTimes),
       onUnsteady: () => this.#intake.fail('the configuration of the stream changes too often'),
@@ -89,7 +101,6 @@ export class Ingest {
       pass: (unit) => this.#intake.unit(unit),
       onWaited: () => this.#leaveOutSilent(),
     });
-    input.on('keyWanted', this.#onKeyWanted);
     this.#intake.announce({
       video: videos.map((_, index) => index),
       audio: plans.some(({ kind }) => kind === 'audio') ? [0] : [],
@@ -124,7 +135,6 @@ export class Ingest {
 
   close(): void {
     this.#closed = true;
-    this.#options.input.off('keyWanted', this.#onKeyWanted);
     clearInterval(this.#timer);
     this.#gaps.close();
     this.#first.close();
@@ -147,7 +157,7 @@ export class Ingest {
           waitMs: this.#options.config.rtx.maxHoldMs,
           clock: this.#clock.track(clockRate, kind === 'audio'),
           onEvent: (event) => this.#hear(event),
-          onLost: (packets) => this.#options.input.counters.lost(packets),
+          onLost: (packets) => this.#options.sink.lost(packets),
         }),
     );
     const section: Section = { plan, lanes, askedAt: -Infinity, wantedAt: undefined };
@@ -205,13 +215,14 @@ export class Ingest {
     }
   }
 
-  readonly #onKeyWanted = (): void => {
+  /** Asks for key frames, which a new reader waits for. */
+  wantKeys(): void {
     const now = performance.now();
     for (const section of this.#sections) {
       section.wantedAt ??= now;
       this.#askForReaders(section, now);
     }
-  };
+  }
 
   #askForReaders(section: Section, now: number): void {
     const { wantedAt, askedAt } = section;

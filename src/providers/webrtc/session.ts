@@ -6,7 +6,6 @@ import type { InputStream } from '../../core/input-stream.ts';
 import { kilnError } from '../../errors.ts';
 import { FaultLog, type Logger } from '../../log/log.ts';
 import type { HostCandidate } from '../../webrtc/candidate.ts';
-import { offeredCodec, receiverCapabilities } from '../../webrtc/codecs.ts';
 import type { LiveProducers } from '../../webrtc/live-producers.ts';
 import type { MediaWorker } from '../../webrtc/media-worker.ts';
 import { connectTimeout } from '../../webrtc/pending-peers.ts';
@@ -14,10 +13,9 @@ import type { PeerEnd, PeerLink } from '../../webrtc/peer-link.ts';
 import type { PeerSession, SessionEnd } from '../../webrtc/signalling/handler.ts';
 import { TransportMeter } from '../../webrtc/transport-meter.ts';
 import { streamTrackId } from '../intake/track-id.ts';
-import type { RtpLane } from '../rtp/lane.ts';
-import { rtpParameters, type IngestPlan } from './accepted.ts';
+import type { IngestPlan } from './accepted.ts';
 import { Ingest } from './ingest.ts';
-import { senderTime } from './sender-time.ts';
+import { Reception } from './reception.ts';
 
 interface SessionEvents {
   connected: [];
@@ -42,9 +40,8 @@ export class IngestSession extends EventEmitter<SessionEvents> implements PeerSe
   readonly #options: IngestSessionOptions;
   readonly #faults: FaultLog;
   readonly #meter: TransportMeter;
-  readonly #consumers = new Map<IngestPlan, types.Consumer>();
+  readonly #reception: Reception;
   #plans: readonly IngestPlan[] = [];
-  #direct: types.DirectTransport | undefined;
   #ingest: Ingest | undefined;
   #connected = false;
   #heardAt = 0;
@@ -61,6 +58,12 @@ export class IngestSession extends EventEmitter<SessionEvents> implements PeerSe
       if (bytes > 0) this.#heardAt = performance.now();
       input.counters.received(bytes);
       this.#noteUnknown(unknown);
+    });
+    this.#reception = new Reception({
+      worker,
+      transport: link.transport,
+      onProducer: (plan, producer) => this.#offer(plan, producer),
+      onLost: (reason) => this.close(reason, worker.closed ? 'lost' : 'over'),
     });
     worker.sessions++;
     link.once('connected', () => this.#begin());
@@ -115,9 +118,7 @@ export class IngestSession extends EventEmitter<SessionEvents> implements PeerSe
     const { worker, link } = this.#options;
     this.#plans = plans;
     try {
-      this.#direct = await worker.createDirectTransport();
-      if (this.#closed) this.#direct.close();
-      for (const plan of plans) await this.#take(plan, this.#direct);
+      await this.#reception.take(plans);
       await link.connect(end);
     } catch (error) {
       const lost = this.#closed || worker.closed;
@@ -138,8 +139,9 @@ export class IngestSession extends EventEmitter<SessionEvents> implements PeerSe
     this.#closed = true;
     const { worker, link, input, log } = this.#options;
     worker.sessions--;
+    input.off('keyWanted', this.#onKeyWanted);
     this.#ingest?.close();
-    this.#direct?.close();
+    this.#reception.close();
     link.close();
     input.close(reason);
     this.#faults.close();
@@ -148,31 +150,12 @@ export class IngestSession extends EventEmitter<SessionEvents> implements PeerSe
     this.removeAllListeners();
   }
 
-  async #take(plan: IngestPlan, direct: types.DirectTransport): Promise<void> {
-    const { worker, link, input, producers } = this.#options;
-    const consumable = offeredCodec(plan.codec, false, 'All');
-    const producer = await worker.produce(link.transport, consumable, rtpParameters(plan)).catch((error: unknown) => {
-      throw kilnError('notAcceptable', `${plan.kind}: ${(error as Error).message}`);
-    });
-    await producer.enableTraceEvent(['sr']);
-    const consumer = await direct.consume({
-      producerId: producer.id,
-      rtpCapabilities: receiverCapabilities(consumable, []),
-      pipe: true,
-      enableRtx: false,
-    });
-    if (this.#closed) throw kilnError('mediaUnavailable');
-    this.#consumers.set(plan, consumer);
+  /** Lets viewers have the publisher's RTP. */
+  #offer(plan: IngestPlan, producer: types.Producer): void {
+    const { worker, input, producers } = this.#options;
     for (let encoding = 0; encoding < Math.max(1, plan.rids.length); encoding++) {
       producers.set(input, streamTrackId(plan.kind, encoding), { worker, producer, encoding });
     }
-    producer.on('trace', ({ info }) => {
-      const { ssrc } = info as { ssrc: number };
-      const index = plan.rids.length === 0 ? 0 : producer.score.find((entry) => entry.ssrc === ssrc)?.encodingIdx;
-      const taken = index === undefined ? undefined : consumer.rtpParameters.encodings?.[index]?.ssrc;
-      if (index !== undefined && taken !== undefined) this.#ingest?.lanes(plan)[index]?.report(senderTime(info, taken));
-    });
-    consumer.on('producerclose', () => this.close('the media worker lost the stream', worker.closed ? 'lost' : 'over'));
   }
 
   #begin(): void {
@@ -180,25 +163,21 @@ export class IngestSession extends EventEmitter<SessionEvents> implements PeerSe
     this.#connected = true;
     this.#heardAt = performance.now();
     const ingest = new Ingest({
-      input,
+      sink: {
+        setTracks: (tracks) => input.setTracks(tracks),
+        write: (packet) => input.write(packet),
+        lost: (packets) => input.counters.lost(packets),
+        trouble: (code, description) => void input.emit('trouble', code, description),
+      },
       config,
       plans: this.#plans,
       faults: this.#faults,
-      onKeyWanted: (plan) => this.#requestKeyFrame(plan),
+      onKeyWanted: (plan) => this.#reception.requestKeyFrame(plan),
       onFailure: (reason) => this.close(reason),
     });
     this.#ingest = ingest;
-    for (const [plan, consumer] of this.#consumers) {
-      const lanes = new Map<number, RtpLane>();
-      for (const [index, { ssrc }] of (consumer.rtpParameters.encodings ?? []).entries()) {
-        const lane = ingest.lanes(plan)[index];
-        if (lane !== undefined && ssrc !== undefined) lanes.set(ssrc, lane);
-      }
-      consumer.on('rtp', (packet) => {
-        const lane = lanes.get(packet.readUInt32BE(SSRC_AT));
-        if (lane !== undefined) ingest.push(lane, packet);
-      });
-    }
+    input.on('keyWanted', this.#onKeyWanted);
+    this.#reception.feed(ingest);
     log.debug({ worker: worker.index }, 'the WebRTC publisher is connected');
     this.emit('connected');
   }
@@ -215,17 +194,7 @@ export class IngestSession extends EventEmitter<SessionEvents> implements PeerSe
     );
   }
 
-  #requestKeyFrame(plan: IngestPlan): void {
-    this.#consumers
-      .get(plan)
-      ?.requestKeyFrame()
-      .catch((error: unknown) => {
-        // it should fail only with the worker, which closes the session
-        if (!this.#closed && !this.#options.worker.closed)
-          this.close(`a key frame could not be requested: ${(error as Error).message}`);
-      });
-  }
+  readonly #onKeyWanted = (): void => this.#ingest?.wantKeys();
 }
 
-const SSRC_AT = 8;
 const MANY_BYTES = 20_000;

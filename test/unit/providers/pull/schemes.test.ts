@@ -18,6 +18,8 @@ test('a URL is pulled by its scheme, and other schemes are rejected before any w
     srt: pulls,
     http: pulls,
     https: pulls,
+    whep: pulls,
+    wheps: pulls,
   });
   const options = {} as SourceOptions;
   t.is(await open('ovt://a/b/c', options), source);
@@ -27,7 +29,7 @@ test('a URL is pulled by its scheme, and other schemes are rejected before any w
       open(url, options),
       {
         name: 'PullError',
-        message: /^streams are pulled over ovt, rtsp, rtspc, rtmp, rtmps, srt, http, https, not over /,
+        message: /^streams are pulled over ovt, rtsp, rtspc, rtmp, rtmps, srt, http, https, whep, wheps, not over /,
       },
       url,
     );

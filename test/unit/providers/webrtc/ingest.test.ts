@@ -46,13 +46,19 @@ function setUp(t: ExecutionContext, plans: readonly IngestPlan[], config: Partia
   const asked: IngestPlan['kind'][] = [];
   const failures: string[] = [];
   const ingest = new Ingest({
-    input,
+    sink: {
+      setTracks: (tracks) => input.setTracks(tracks),
+      write: (packet) => input.write(packet),
+      lost: (lost) => input.counters.lost(lost),
+      trouble: (code, description) => void input.emit('trouble', code, description),
+    },
     config: { ...CONFIG, ...config },
     faults,
     plans,
     onKeyWanted: ({ kind }) => asked.push(kind),
     onFailure: (reason) => failures.push(reason),
   });
+  input.on('keyWanted', () => ingest.wantKeys());
   t.teardown(() => {
     ingest.close();
     faults.close();

@@ -16,8 +16,12 @@ export interface HttpAnswer {
   readonly url: URL;
 }
 
-export interface HttpGetOptions {
+export interface HttpRequestOptions {
+  /** GET unless given. */
+  readonly method?: 'POST' | 'DELETE';
   readonly accept: string;
+  /** Sent whole with the request. */
+  readonly body?: string;
   /** Further headers for a URL, which redirects may have changed. */
   readonly headersFor?: (url: URL) => Readonly<Record<string, string>>;
   /** Called with each answer, those that lead elsewhere included. */
@@ -30,6 +34,8 @@ export interface HttpGetOptions {
 const ANSWER_MS = 10_000;
 const MAX_REDIRECTS = 5;
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+/** Redirects by which the method and the body stay (RFC 9110 section 15.4); clients make GET of the others. */
+const KEEPING: ReadonlySet<number> = new Set([307, 308]);
 const MAX_LENGTH = 8192;
 const CLOSED = 'it closed the connection without an answer';
 
@@ -54,18 +60,19 @@ export function parseLinkedUrl(href: string, base: URL): URL | undefined {
 }
 
 /**
- * Asks a server that the guard allows for a resource, on a connection of its own, and follows redirects (RFC 9110 section
- * 15.4), each of which the guard has to allow. A user and a password in the URL are sent as Basic credentials, but to no other
+ * Sends a request to a server that the guard allows, on a connection of its own, and follows redirects (RFC 9110 section 15.4), each
+ * of which the guard has to allow. A user and a password in the URL are sent as Basic credentials, but to no other
  * origin. A server's certificate is verified.
  * @throws the guard's error when there is no answer
  */
-export async function httpGet(guard: OutboundGuard, target: URL, options: HttpGetOptions): Promise<HttpAnswer> {
+export async function httpRequest(guard: OutboundGuard, target: URL, options: HttpRequestOptions): Promise<HttpAnswer> {
   let url = target;
   for (let redirects = 0; ; redirects++) {
     const answer = await ask(guard, url, options);
     options.onAnswer?.(url, answer.response);
     const { statusCode = 0, headers } = answer.response;
-    if (!REDIRECTS.has(statusCode) || headers.location === undefined) return answer;
+    const isRedirect = (options.method === undefined ? REDIRECTS : KEEPING).has(statusCode);
+    if (!isRedirect || headers.location === undefined) return answer;
     answer.socket.destroy();
     const next = parseLinkedUrl(headers.location, url);
     if (next === undefined) throw guard.error(`${shownUrl(url.href)} leads to something else than a URL of HTTP`);
@@ -74,22 +81,30 @@ export async function httpGet(guard: OutboundGuard, target: URL, options: HttpGe
   }
 }
 
-async function ask(guard: OutboundGuard, url: URL, options: HttpGetOptions): Promise<HttpAnswer> {
-  const { accept, headersFor, signal } = options;
+async function ask(guard: OutboundGuard, url: URL, options: HttpRequestOptions): Promise<HttpAnswer> {
+  const { method = 'GET', accept, body, headersFor, signal } = options;
   const secure = url.protocol === 'https:';
   const host = hostFromUrl(url.hostname);
   const port = url.port === '' ? (secure ? 443 : 80) : Number(url.port);
   const socket = await (secure ? dialTls : dial)(guard, host, port);
   const asked = request({
     createConnection: () => socket,
+    method,
     path: url.pathname + url.search,
-    headers: { Host: url.host, Accept: accept, 'User-Agent': 'Kiln', ...authorization(url), ...headersFor?.(url) },
+    headers: {
+      Host: url.host,
+      Accept: accept,
+      'User-Agent': 'Kiln',
+      ...lengthOf(body),
+      ...authorization(url),
+      ...headersFor?.(url),
+    },
     signal,
   });
   const late = new Watchdog(ANSWER_MS, () => asked.destroy(new Error('it did not answer in time')));
   try {
     const response = await new Promise<IncomingMessage>((resolve, reject) => {
-      asked.once('response', resolve).on('error', reject).end();
+      asked.once('response', resolve).on('error', reject).end(body);
       // an answer that switches protocols ends the request without an error
       asked.once('close', () => reject(new Error(CLOSED)));
     });
@@ -100,6 +115,10 @@ async function ask(guard: OutboundGuard, url: URL, options: HttpGetOptions): Pro
   } finally {
     late.close();
   }
+}
+
+function lengthOf(body: string | undefined): { readonly 'Content-Length'?: number } {
+  return body === undefined ? {} : { 'Content-Length': Buffer.byteLength(body) };
 }
 
 function reasonOf({ code, message }: NodeJS.ErrnoException): string {
