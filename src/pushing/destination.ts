@@ -5,6 +5,7 @@ import { parseRtspUrl, RTSP_PORT } from '../protocols/rtsp/url.ts';
 import { SRT_PORT } from '../protocols/srt/call-url.ts';
 import { SrtError } from '../protocols/srt/error.ts';
 import { readSrtQuery, withWholeQuery } from '../protocols/srt/query.ts';
+import { isToken, parseEndpointUrl, type EndpointUrl } from '../webrtc/call/url.ts';
 import { PushError } from './error.ts';
 import { readUdpOptions } from './udp-options.ts';
 
@@ -14,6 +15,7 @@ const SCHEMES = {
   mpegts: ['udp', 'tcp'],
   srt: ['srt'],
   rtsp: ['rtsp'],
+  whip: ['whip', 'whips'],
 } as const;
 
 export type PushProtocol = keyof typeof SCHEMES;
@@ -26,6 +28,8 @@ const PORTS: Readonly<Record<Scheme, number>> = {
   tcp: 4000,
   srt: SRT_PORT,
   rtsp: RTSP_PORT,
+  whip: 80,
+  whips: 443,
 };
 
 export interface Destination {
@@ -63,8 +67,23 @@ export function readDestination(protocol: PushProtocol, given: string, streamKey
   if (scheme === 'udp') readUdpOptions(url);
   if (protocol === 'rtmp') credentialsOf(url);
   if (scheme === 'rtsp') checkRtsp(href);
+  if (protocol === 'whip') whipEndpoint(href, streamKey);
   const port = url.port === '' ? PORTS[scheme] : Number(url.port);
   return { protocol, scheme, url, host: hostFromUrl(url.hostname), port, streamKey };
+}
+
+/**
+ * Endpoint of WHIP that a URL names.
+ * @param streamKey bearer token; where it is empty, the URL may have one before its host
+ * @throws PushError when it is no such URL, or the token cannot be sent
+ */
+export function whipEndpoint(href: string, streamKey: string): EndpointUrl {
+  const endpoint = parseEndpointUrl(href, 'whip');
+  if (endpoint === undefined) throw new PushError('Could not parse url');
+  if (streamKey === '') return endpoint;
+  if (!isToken(streamKey))
+    throw new PushError('streamKey is no bearer token: it has other characters than those of ASCII');
+  return { ...endpoint, token: streamKey };
 }
 
 /** @throws PushError when it is no URL of RTSP, or asks for another transport than the connection */

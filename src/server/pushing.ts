@@ -13,18 +13,22 @@ import { rtspSink } from '../pushing/rtsp-sink.ts';
 import { srtCarrier } from '../pushing/srt-carrier.ts';
 import { keepStarts } from '../pushing/starts.ts';
 import { tsSink } from '../pushing/ts-sink.ts';
+import { whipSink } from '../pushing/whip-sink.ts';
 import type { Tasks } from '../tasks/tasks.ts';
+import type { WorkerPool } from '../webrtc/worker-pool.ts';
 
 export interface PushingOptions {
   readonly config: ServerConfig;
   readonly registry: Registry;
   readonly cluster: Cluster;
   readonly tasks: Tasks;
+  /** Media workers, once WebRTC is open; undefined where it is off. */
+  readonly mediaWorkers: () => WorkerPool | undefined;
   readonly log: Logger;
 }
 
 /** Opens pushes to other servers. */
-export function openPushing({ config, registry, cluster, tasks, log }: PushingOptions): Closable {
+export function openPushing({ config, registry, cluster, tasks, mediaWorkers, log }: PushingOptions): Closable {
   const guard = outboundGuard(config, cluster, 'push');
   const srt = new SrtCalls(guard, log);
   const caches = new StartCaches(registry, 'pushed');
@@ -35,6 +39,7 @@ export function openPushing({ config, registry, cluster, tasks, log }: PushingOp
         mpegts: tsSink(ipCarrier(guard)),
         srt: tsSink(srtCarrier(srt)),
         rtsp: rtspSink(guard),
+        whip: whipSink({ pool: mediaWorkers, guard }),
       },
       caches,
       log,

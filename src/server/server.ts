@@ -263,7 +263,14 @@ export class Server {
     const configured = openConfigured({ cluster, registry, tasks, folder, recordFolder, log });
     // before anything that ends streams: their tasks move to the next node
     this.#providers.push(tasks, channels, configured, standbys);
-    const pushing = openPushing({ config: this.#config, registry, cluster, tasks, log });
+    const pushing = openPushing({
+      config: this.#config,
+      registry,
+      cluster,
+      tasks,
+      mediaWorkers: this.#mediaWorkers,
+      log,
+    });
     const recording = await openRecording({ work, registry, node: cluster.self.id, storageFile, log });
     this.#components.push(pushing, recording);
     if (this.#config.modules.dynamicAppRemoval.enable)

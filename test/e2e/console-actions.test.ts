@@ -23,7 +23,7 @@ test('a push starts to each kind of address, with a key that the screen hides', 
   t.is(await key.getAttribute('type'), 'password');
   await url.fill('https://example.com/app');
   await press('Start push');
-  await page.getByText('rtmp://, rtmps://, srt://, rtsp://, udp://, tcp://').waitFor();
+  await page.getByText('rtmp://, rtmps://, srt://, rtsp://, whip://, whips://, udp://, tcp://').waitFor();
   const addresses = {
     'rtmp://example.com/app': 'rtmp',
     'RTMPS://example.com/secure': 'rtmp',

@@ -10,9 +10,9 @@ import { TaskStreamBody } from './task-actions.ts';
 export const PushCreation = Type.Object({
   id: Type.String(),
   stream: TaskStreamBody,
-  protocol: Type.String({ description: 'srt, rtmp, rtsp or mpegts' }),
+  protocol: Type.String({ description: 'srt, rtmp, rtsp, whip or mpegts' }),
   url: Type.String(),
-  streamKey: Type.Optional(Type.String({ description: 'required for rtmp' })),
+  streamKey: Type.Optional(Type.String({ description: 'required for rtmp; the bearer token for whip' })),
   standby: Type.Optional(Type.Boolean({ description: 'whether the slate of a publisher that is away is pushed' })),
 });
 

@@ -34,7 +34,9 @@ export function whepSource(caller: Caller): OpenSource {
       await source.open();
       return source;
     } catch (error) {
+      const isLost = source.isLost;
       source.close();
+      if (isLost) throw new PullError('the media worker has ended');
       throw error instanceof KilnError ? new PullError(error.message) : error;
     }
   };
@@ -74,6 +76,11 @@ class WhepSource implements PullSource {
     }
     await this.#reception.take(this.#plans);
     await this.#call.connect(answer);
+  }
+
+  /** Whether its media worker has ended. */
+  get isLost(): boolean {
+    return this.#call.worker.closed;
   }
 
   get connection(): Connection | undefined {

@@ -18,8 +18,9 @@ import { jitterBuffer } from './jitter-buffer.ts';
 import { lowestFirst } from './ladder.ts';
 import { MediaClock } from '../../protocols/rtp/media-clock.ts';
 import { SharedOutlet, type OutletSource } from './shared-outlet.ts';
-import { SourceFeed } from './source-feed.ts';
-import { FEED_PAYLOAD_TYPE, type FeedOptions, type Outlet } from './track-feed.ts';
+import { SourceFeed } from '../../webrtc/feed/source-feed.ts';
+import { openOutlet, type Outlet } from '../../webrtc/feed/outlet.ts';
+import type { FeedOptions } from '../../webrtc/feed/track-feed.ts';
 import type { ViewerOutlet } from './viewer-outlet.ts';
 import { ViewerAudio } from './viewer-audio.ts';
 
@@ -160,21 +161,9 @@ export class StreamFeed {
     return outlet;
   }
 
-  async #produce(worker: MediaWorker, codec: RtpCodec, ssrcs: readonly number[]): Promise<Outlet> {
-    const direct = await worker.createDirectTransport();
-    try {
-      const { mimeType, clockRate, channels, parameters } = codec;
-      const producer = await worker.produce(direct, codec, {
-        codecs: [{ mimeType, clockRate, channels, parameters: { ...parameters }, payloadType: FEED_PAYLOAD_TYPE }],
-        encodings: ssrcs.map((ssrc) => ({ ssrc })),
-        headerExtensions: this.#playoutDelay === undefined ? [] : [playoutDelayExtension()],
-        rtcp: { cname: this.#cname },
-      });
-      return { direct, producer, channel: worker.rtp, head: worker.rtp.headOf(producer) };
-    } catch (error) {
-      direct.close();
-      throw error;
-    }
+  #produce(worker: MediaWorker, codec: RtpCodec, ssrcs: readonly number[]): Promise<Outlet> {
+    const extensions = this.#playoutDelay === undefined ? [] : [playoutDelayExtension()];
+    return openOutlet(worker, codec, { ssrcs, extensions, cname: this.#cname });
   }
 
   /** Producers of the tracks, if all can go past this process: without a delay or header extensions of this server. */

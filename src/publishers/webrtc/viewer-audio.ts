@@ -1,8 +1,9 @@
 import type { Packet } from '../../core/packet.ts';
 import { toSeconds } from '../../core/timebase.ts';
 import type { AudioTrack, MediaTrack } from '../../core/track.ts';
-import { Reports } from './reports.ts';
-import { TrackFeed, type FeedOptions, type Outlet } from './track-feed.ts';
+import { Reports } from '../../webrtc/feed/reports.ts';
+import type { Outlet } from '../../webrtc/feed/outlet.ts';
+import { TrackFeed, type FeedOptions } from '../../webrtc/feed/track-feed.ts';
 
 /** Rounding of times that follow each other. */
 const TOLERANCE_SECONDS = 0.001;

@@ -129,7 +129,7 @@ export async function apiOptions(
   tasks.add(new PullKind({ names, changes, open: noSource, log }));
   tasks.add(
     new PushKind({
-      sinks: { rtmp: noSink, mpegts: noSink, srt: noSink, rtsp: noSink },
+      sinks: { rtmp: noSink, mpegts: noSink, srt: noSink, rtsp: noSink, whip: noSink },
       caches: new StartCaches(registry, 'pushed'),
       log,
     }),

@@ -19,6 +19,8 @@ import { rtspSink } from '../../../src/pushing/rtsp-sink.ts';
 import { srtCarrier } from '../../../src/pushing/srt-carrier.ts';
 import { keepStarts } from '../../../src/pushing/starts.ts';
 import { tsSink } from '../../../src/pushing/ts-sink.ts';
+import { whipSink } from '../../../src/pushing/whip-sink.ts';
+import type { WorkerPool } from '../../../src/webrtc/worker-pool.ts';
 import { openAlone } from '../cluster/cluster.ts';
 import { codedPackets, tracksOf, type Coded } from '../media/coded-packets.ts';
 import { openTasks } from '../tasks/fake-task.ts';
@@ -33,8 +35,8 @@ interface Allowed {
   readonly element: string;
 }
 
-/** A node that pushes, whose log is kept. */
-export async function pushing(t: ExecutionContext, push: object = {}, allowed?: Allowed) {
+/** A node that pushes, whose log is kept. @param pool media workers for WHIP */
+export async function pushing(t: ExecutionContext, push: object = {}, allowed?: Allowed, pool?: WorkerPool) {
   const lines: string[] = [];
   const log = pino({ level: 'debug' }, { write: (line: string) => void lines.push(line) });
   const guard = new OutboundGuard({
@@ -53,6 +55,7 @@ export async function pushing(t: ExecutionContext, push: object = {}, allowed?: 
       mpegts: tsSink(ipCarrier(guard)),
       srt: tsSink(srtCarrier(srt)),
       rtsp: rtspSink(guard),
+      whip: whipSink({ pool: () => pool, guard }),
     },
     caches,
     log,

@@ -36,3 +36,10 @@ export async function serveSignalling(t: Pick<ExecutionContext, 'teardown'>, ans
 export function accept(response: ServerResponse, sdp: string, location = '/session'): void {
   response.writeHead(201, { 'Content-Type': 'application/sdp', Location: location }).end(sdp);
 }
+
+/** An answer that names the certificate of somebody else. */
+export function withOtherFingerprint(sdp: string): string {
+  return sdp.replaceAll(/(a=fingerprint:sha-256 )(..):(..)/g, (_, before: string, one: string, other: string) => {
+    return `${before}${one === '00' ? '01' : '00'}:${other}`;
+  });
+}

@@ -7,6 +7,7 @@ import {
   movedDestination,
   pushProtocol,
   readDestination,
+  whipEndpoint,
 } from '../../../src/pushing/destination.ts';
 
 test('destinations of pushes are read', (t) => {
@@ -86,6 +87,16 @@ for (const [url, message] of [
     t.throws(() => readDestination('rtmp', url, 'key'), { name: 'PushError', message });
   });
 
+test('an endpoint of WHIP has its token as stream key, or before its host', (t) => {
+  t.like(readDestination('whip', 'whips://example.com/app/s', 'key'), { scheme: 'whips', port: 443, streamKey: 'key' });
+  t.like(readDestination('whip', 'whip://example.com:3333/app/s', ''), { scheme: 'whip', port: 3333 });
+  t.is(whipEndpoint('whip://one@example.com/s', '').token, 'one');
+  t.is(whipEndpoint('whip://one@example.com/s', 'other').token, 'other');
+  t.is(whipEndpoint('whip://one@example.com/s', 'other').url.href, 'http://example.com/s');
+  const message = /^streamKey is no bearer token/;
+  t.throws(() => readDestination('whip', 'whip://example.com/s', 'two words'), { name: 'PushError', message });
+});
+
 test('protocols are known in any case', (t) => {
   t.is(pushProtocol('RTMP'), 'rtmp');
   t.is(pushProtocol('constructor'), undefined);
@@ -102,6 +113,10 @@ for (const [protocol, url, message] of [
   ['rtsp', 'rtmp://example.com/app', 'Unsupported protocol'],
   ['rtsp', 'rtsps://example.com/app', 'Unsupported protocol'],
   ['rtsp', 'rtsp://example.com/app?transport=UDP', 'Unsupported transport: RTSP is pushed over TCP'],
+  ['whip', 'http://example.com/app', 'Unsupported protocol'],
+  ['whip', 'wheps://example.com/app', 'Unsupported protocol'],
+  ['whip', 'whip://example.com:0/app', 'Could not parse url'],
+  ['whip', 'whip://example.com/a b', 'Could not parse url'],
   ['srt', 'srt://example.com?mode=rendezvous', 'Unsupported connection mode'],
   ['srt', 'srt://example.com?passphrase=short', /^Could not parse url: passphrase is not a text of 10 to 79 bytes/],
   ['srt', 'srt://example.com?colour=red', /^Could not parse url: "SRTO_COLOUR" is not a socket option of SRT$/],

@@ -10,6 +10,8 @@ const PROTOCOLS = new Map([
   ['rtmps:', 'rtmp'],
   ['srt:', 'srt'],
   ['rtsp:', 'rtsp'],
+  ['whip:', 'whip'],
+  ['whips:', 'whip'],
   ['udp:', 'mpegts'],
   ['tcp:', 'mpegts'],
 ]);

@@ -1,5 +1,4 @@
 import { randomInt } from 'node:crypto';
-import type { types } from 'mediasoup';
 import type { WebrtcPublisherConfig } from '../../config/model.ts';
 import type { Packet } from '../../core/packet.ts';
 import { rescale, type Timebase } from '../../core/timebase.ts';
@@ -7,22 +6,10 @@ import type { MediaTrack } from '../../core/track.ts';
 import { createPacketizer, type Packetizer } from '../../protocols/rtp/packetizer.ts';
 import { writeSenderReport } from '../../protocols/rtp/rtcp.ts';
 import { RtpSender } from '../../protocols/rtp/sender.ts';
-import { formatOf } from '../../webrtc/codecs.ts';
-import { playoutDelayExtension } from '../../webrtc/extensions.ts';
-import type { RtpChannel } from '../../webrtc/rtp-channel.ts';
+import { formatOf } from '../codecs.ts';
+import { playoutDelayExtension } from '../extensions.ts';
+import { FEED_PAYLOAD_TYPE, type Outlet } from './outlet.ts';
 import type { MediaClock } from '../../protocols/rtp/media-clock.ts';
-
-/** Target of a feed's packets: one producer of one worker. */
-export interface Outlet {
-  readonly direct: types.DirectTransport;
-  readonly producer: types.Producer;
-  readonly channel: RtpChannel;
-  /** Head of the messages for the producer on the channel. */
-  readonly head: Buffer;
-}
-
-/** Payload type between here and the worker, which gives each viewer the one it agreed on. */
-export const FEED_PAYLOAD_TYPE = 100;
 
 /** A stream that has sent nothing for so long sends no reports. */
 const SILENT_MS = 2000;

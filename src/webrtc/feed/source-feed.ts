@@ -2,7 +2,8 @@ import type { Packet } from '../../core/packet.ts';
 import type { MediaTrack } from '../../core/track.ts';
 import { Alignment } from './alignment.ts';
 import { Reports } from './reports.ts';
-import { TrackFeed, type FeedOptions, type Outlet } from './track-feed.ts';
+import type { Outlet } from './outlet.ts';
+import { TrackFeed, type FeedOptions } from './track-feed.ts';
 
 /** Difference in time that a reader sees between two layers of one instant: see `SourceFeed`. */
 const LAYER_STEP_MS = 1;

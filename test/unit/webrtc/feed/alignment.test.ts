@@ -1,7 +1,7 @@
 import { mock } from 'node:test';
 import test, { type ExecutionContext } from 'ava';
 import type { Packet } from '../../../../src/core/packet.ts';
-import { Alignment } from '../../../../src/publishers/webrtc/alignment.ts';
+import { Alignment } from '../../../../src/webrtc/feed/alignment.ts';
 import { videoTrack } from '../../../support/media/packets.ts';
 
 const FRAME_MS = 40;

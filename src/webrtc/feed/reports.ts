@@ -1,4 +1,5 @@
-import type { Outlet, TrackFeed } from './track-feed.ts';
+import type { Outlet } from './outlet.ts';
+import type { TrackFeed } from './track-feed.ts';
 
 /** mediasoup trusts a source's clock after three reports. */
 const FIRST_REPORTS = 3;
