@@ -134,7 +134,12 @@ const table = {
   playlistStart: [400, (detail: string) => `Invalid start: ${detail}`],
   playbackQuery: [400, (detail: string) => `Invalid query: ${detail}`],
   playbackTooMany: [400, (limit: number) => `There are more than ${limit} recordings in this time: ask for less`],
+  playbackTooWide: [400, () => 'There are too many recordings of this application in this time: ask for less'],
   playbackNothing: [404, () => 'There is no recording of this time'],
+  playbackUnplayed: [
+    404,
+    (kinds: readonly string[]) => `Of this time there is only what is not played: ${kinds.join('; ')}`,
+  ],
   playbackUnknown: [503, () => 'There is no recording of this time on the nodes that have answered: try again'],
   playbackBusy: [503, (limit: number) => `Too many requests for recordings: at most ${limit} at a time are answered`],
   playbackFailed: [500, (reason: string) => `The recording cannot be read: ${reason}`],

@@ -14,6 +14,14 @@ export interface ByteSource {
    * @throws SourceError where they cannot be read; the reason of the signal
    */
   read(offset: number, length: number, signal?: AbortSignal): Promise<Buffer>;
+  /** Reads as many bytes as the memory of the caller has. Absent where they come in memory of their own. @throws as `read` */
+  readInto?(offset: number, into: Buffer, signal?: AbortSignal): Promise<void>;
+}
+
+/** Reads bytes of a source into memory of the caller. @throws as `ByteSource.read` */
+export async function readInto(source: ByteSource, offset: number, into: Buffer, signal?: AbortSignal): Promise<void> {
+  if (source.readInto !== undefined) return await source.readInto(offset, into, signal);
+  (await source.read(offset, into.length, signal)).copy(into);
 }
 
 /** Path of a recorded file, and what identifies it. */
@@ -63,12 +71,19 @@ export class LocalFile implements ByteSource {
 
   async read(offset: number, length: number, signal?: AbortSignal): Promise<Buffer> {
     signal?.throwIfAborted();
-    if (offset < 0 || length < 0 || offset + length > this.size)
-      throw new SourceError(`bytes ${offset} to ${offset + length} of ${this.size} were asked for: ${this.#path}`);
+    this.#demandIn(offset, length);
     const bytes = Buffer.allocUnsafeSlow(length);
+    await this.readInto(offset, bytes, signal);
+    return bytes;
+  }
+
+  async readInto(offset: number, into: Buffer, signal?: AbortSignal): Promise<void> {
+    const { length } = into;
+    signal?.throwIfAborted();
+    this.#demandIn(offset, length);
     for (let done = 0; done < length;) {
       const { bytesRead } = await this.#handle
-        .read(bytes, done, length - done, offset + done)
+        .read(into, done, length - done, offset + done)
         .catch((error: unknown) => {
           throw failure(this.#path, error);
         });
@@ -76,7 +91,11 @@ export class LocalFile implements ByteSource {
       done += bytesRead;
       signal?.throwIfAborted();
     }
-    return bytes;
+  }
+
+  #demandIn(offset: number, length: number): void {
+    if (offset < 0 || length < 0 || offset + length > this.size)
+      throw new SourceError(`bytes ${offset} to ${offset + length} of ${this.size} were asked for: ${this.#path}`);
   }
 
   /** Whether the file still has its name. */

@@ -6,7 +6,7 @@ import { openMp4 } from './clip/recording.ts';
 import type { ClipFile } from './clip/joined.ts';
 import type { FilePart, FileReads } from './file-reads.ts';
 import type { Clip } from './query.ts';
-import type { RecordedFile, RecordedFiles } from './recorded-files.ts';
+import { nothingOf, type RecordedFile, type RecordedFiles } from './recorded-files.ts';
 import { playedOf } from './spans.ts';
 
 /** Files of one clip. */
@@ -22,21 +22,21 @@ export interface ClipsOptions {
 /** Finds and opens the recordings of clips. */
 export class Clips {
   readonly #options: ClipsOptions;
-  /** Parts of files, by id and node. */
+  /** Parts of files, by id, node and stamp. */
   readonly #parts = new BoundedMap<string, readonly FilePart[]>(MAX_FILES);
-  /** By id, node and part. */
+  /** By id, node, stamp and part. */
   readonly #open = new BoundedMap<string, Promise<RecordedMp4>>(MAX_OPEN);
 
   constructor(options: ClipsOptions) {
     this.#options = options;
   }
 
-  /** Finds the files that a clip plays. @param id of the only one that it may play @throws playbackNothing, playbackUnknown, playbackTooMany */
+  /** Finds the files that a clip plays. @param id of the only one that it may play @throws as `nothingOf`; playbackTooMany, playbackTooWide */
   async find(application: Application, stream: string, clip: Clip, id?: string): Promise<RecordedFile[]> {
-    const { files, isComplete } = await this.#options.files.find(application, stream, clip, MAX_FILES);
+    const { files, ...found } = await this.#options.files.find(application, stream, clip, MAX_FILES);
     const wanted = id === undefined ? files : files.filter((file) => file.id === id);
     const played = playedOf(wanted, clip.start, clip.end);
-    if (played.length === 0) throw kilnError(isComplete ? 'playbackNothing' : 'playbackUnknown');
+    if (played.length === 0) throw nothingOf(found);
     return played;
   }
 
@@ -45,40 +45,43 @@ export class Clips {
    * @throws ClipError, SourceError; playbackBusy; the reason of the signal
    */
   async open(application: Application, file: RecordedFile, clip: Clip, signal: AbortSignal): Promise<ClipFile[]> {
-    const parts = await this.#partsOf(application, file, signal);
+    const { key, parts } = await this.#partsOf(application, file, signal);
     const opened: ClipFile[] = [];
     for (const [part, { begin }] of parts.entries()) {
       const next = parts[part + 1];
       const isBefore = next !== undefined && file.startTime + next.begin * 1000 <= clip.start;
       if (isBefore || (part > 0 && file.startTime + begin * 1000 >= clip.end)) continue;
-      opened.push(await this.#openPart(file, part, parts[part] as FilePart));
+      opened.push(await this.#openPart(file, key, part, parts[part] as FilePart));
     }
     return opened;
   }
 
   /** Opens a part of a file again, by its id. @throws fileNotFound; as `open` */
   async reopen(application: Application, file: RecordedFile, id: string, signal: AbortSignal): Promise<ClipFile> {
-    const parts = await this.#partsOf(application, file, signal);
+    const { key, parts } = await this.#partsOf(application, file, signal);
     const part = parts.findIndex((_, number) => idOf(file, number) === id);
     if (part < 0) throw kilnError('fileNotFound');
-    return await this.#openPart(file, part, parts[part] as FilePart);
+    return await this.#openPart(file, key, part, parts[part] as FilePart);
   }
 
   async #partsOf(
     { vhost, name: app }: Application,
     file: RecordedFile,
     signal: AbortSignal,
-  ): Promise<readonly FilePart[]> {
-    const key = keyOf(file);
+  ): Promise<{ readonly key: string; readonly parts: readonly FilePart[] }> {
+    const { reads } = this.#options;
+    const names = { vhost: vhost.name, app };
+    const key = `${keyOf(file)} ${await reads.stamp(names, file)}`;
     const known = this.#parts.get(key);
-    if (known !== undefined) return known;
-    const parts = await this.#options.reads.parts({ vhost: vhost.name, app }, file, signal);
+    if (known !== undefined) return { key, parts: known };
+    const parts = await reads.parts(names, file, signal);
     this.#parts.set(key, parts);
-    return parts;
+    return { key, parts };
   }
 
-  async #openPart(file: RecordedFile, part: number, { begin, source }: FilePart): Promise<ClipFile> {
-    const key = `${keyOf(file)} ${part}`;
+  /** @param of key of the file */
+  async #openPart(file: RecordedFile, of: string, part: number, { begin, source }: FilePart): Promise<ClipFile> {
+    const key = `${of} ${part}`;
     let opening = this.#open.get(key);
     if (opening === undefined) {
       opening = openMp4(source);

@@ -9,11 +9,11 @@ import type { StoredFiles } from '../recording/delivery/stored-files.ts';
 import { storedOf } from '../recording/finished/entry.ts';
 import type { ApplicationNames } from '../recording/finished/recorded-index.ts';
 import type { Recordings } from '../recording/finished/recordings.ts';
-import { LocalFile, SourceError, type ByteSource } from './byte-source.ts';
+import { LocalFile, readInto, SourceError, type ByteSource } from './byte-source.ts';
 import { ClipError } from './clip/error.ts';
 import { hasParts, isPlayable, type RecordedFile } from './recorded-files.ts';
 import { StoredReads } from './stored-reads.ts';
-import { TsIndexes } from './ts/indexes.ts';
+import { TsIndexes, type ScannedFile } from './ts/indexes.ts';
 import { TsPartSource } from './ts/part.ts';
 
 /** Bytes of one answer of another node. */
@@ -65,7 +65,7 @@ export interface FilePart {
 }
 
 interface OpenFile {
-  readonly file: Promise<ByteSource>;
+  readonly file: Promise<ScannedFile>;
   /** The parts of the file, once they are known. */
   parts?: readonly (Part & { readonly source: ByteSource })[];
   reads: number;
@@ -97,9 +97,9 @@ export class FileReads {
     const { calls, recordings, log } = options;
     this.#indexes = new TsIndexes({ derived: recordings.derived, log });
     calls.answerBytes(BYTES, async ({ vhost, app, id, part, offset, length }) => {
-      const place = { id, part, offset, length };
       const signal = part === undefined ? undefined : AbortSignal.timeout(LINGER_MS);
-      const bytes = await this.#forOther(() => this.#read({ vhost, app }, place, signal));
+      const bytes = Buffer.allocUnsafeSlow(length);
+      await this.#forOther(() => this.#fill({ vhost, app }, { id, part, offset }, bytes, signal));
       return { answer: null, bytes };
     });
     calls.answer(PARTS, async ({ vhost, app, id }) => {
@@ -109,18 +109,41 @@ export class FileReads {
     });
   }
 
-  /** The bytes of a recording, or of a part of it. Its file is opened when they are read. */
-  source({ vhost, app }: ApplicationNames, { id, size, node, stored }: RecordedFile, part?: number): ByteSource {
+  /**
+   * The bytes of a recording, or of a part of it. Its file is opened when they are read.
+   * @param stamp of the file that it must be; absent for any
+   */
+  source(
+    { vhost, app }: ApplicationNames,
+    { id, size, node, stored }: RecordedFile,
+    part?: number,
+    stamp?: string,
+  ): ByteSource {
     const names = { vhost, app };
     if (node !== undefined && stored !== undefined && this.#options.stored.reaches(names, stored))
       return this.#stored.source(names, id, stored);
-    return {
-      size,
-      read: (offset, length, signal) => {
-        const place = { id, part, offset, length };
-        return node === undefined ? this.#read(names, place, signal) : this.#readThere(node, names, place, signal);
-      },
+    const fill = async (offset: number, into: Buffer, signal?: AbortSignal): Promise<void> => {
+      const place = { id, part, offset, stamp };
+      await (node === undefined
+        ? this.#fill(names, place, into, signal)
+        : this.#fillThere(node, names, place, into, signal));
     };
+    const read = async (offset: number, length: number, signal?: AbortSignal): Promise<Buffer> => {
+      const bytes = Buffer.allocUnsafeSlow(length);
+      await fill(offset, bytes, signal);
+      return bytes;
+    };
+    return { size, read, readInto: fill };
+  }
+
+  /**
+   * Distinguishes files that had the same name, inode and size, one after another; '' for those of other nodes and of buckets, which are
+   * known by their tags.
+   * @throws SourceError; playbackBusy
+   */
+  async stamp({ vhost, app }: ApplicationNames, { id, node, stored }: RecordedFile): Promise<string> {
+    if (node !== undefined || stored !== undefined) return '';
+    return await this.#use({ vhost, app }, id, async ({ file }) => (await file).stamp ?? '');
   }
 
   /**
@@ -128,11 +151,15 @@ export class FileReads {
    * @throws ClipError, SourceError; playbackBusy; the reason of the signal
    */
   async parts(names: ApplicationNames, file: RecordedFile, signal?: AbortSignal): Promise<readonly FilePart[]> {
-    if (!hasParts(file)) return [{ begin: 0, source: this.source(names, file) }];
+    const stamp = (await this.stamp(names, file)) || undefined;
+    if (!hasParts(file)) return [{ begin: 0, source: this.source(names, file, undefined, stamp) }];
     const { id, node } = file;
     const parts =
       node === undefined ? await this.#parts(names, id, signal) : await this.#partsThere(node, names, id, signal);
-    return parts.map(({ begin, size }, part) => ({ begin, source: this.source(names, { ...file, size }, part) }));
+    return parts.map(({ begin, size }, part) => ({
+      begin,
+      source: this.source(names, { ...file, size }, part, stamp),
+    }));
   }
 
   /**
@@ -150,13 +177,15 @@ export class FileReads {
     await Promise.all([...this.#open.keys()].map((id) => this.#close(id)));
   }
 
-  #read(names: ApplicationNames, place: Place, signal?: AbortSignal): Promise<Buffer> {
-    const { id, part, offset, length } = place;
+  #fill(names: ApplicationNames, place: Place, into: Buffer, signal?: AbortSignal): Promise<void> {
+    const { id, part, offset, stamp } = place;
     return this.#use(names, id, async (open) => {
-      if (part === undefined) return await (await open.file).read(offset, length, signal);
+      if (stamp !== undefined && (await open.file).stamp !== stamp)
+        throw new SourceError(`it has changed since its index was read: ${id}`);
+      if (part === undefined) return await readInto(await open.file, offset, into, signal);
       const found = (await this.#partsOf(id, open, signal))[part];
       if (found === undefined) throw new SourceError(`it has no part ${part}: ${id}`);
-      return await found.source.read(offset, length, signal);
+      await readInto(found.source, offset, into, signal);
     });
   }
 
@@ -202,7 +231,7 @@ export class FileReads {
     return open;
   }
 
-  async #openFile(names: ApplicationNames, id: string): Promise<ByteSource> {
+  async #openFile(names: ApplicationNames, id: string): Promise<ScannedFile> {
     const entry = await this.#options.recordings.find(names, id);
     if (entry === undefined || !isPlayable({ id, entry })) throw new SourceError(`it is gone: ${id}`);
     const stored = storedOf(entry);
@@ -219,34 +248,33 @@ export class FileReads {
   }
 
   /** @throws playbackBusy, playbackFailed: the other node learns nothing else */
-  async #forOther(read: () => Promise<Buffer>): Promise<Buffer> {
+  async #forOther(read: () => Promise<void>): Promise<void> {
     if (this.#readsForOthers >= MAX_READS) throw kilnError('playbackBusy', MAX_READS);
     this.#readsForOthers++;
     try {
-      return await read().catch(shownFailure);
+      await read().catch(shownFailure);
     } finally {
       this.#readsForOthers--;
     }
   }
 
-  async #readThere(
+  async #fillThere(
     node: NodeIdentity,
     names: ApplicationNames,
-    { id, part, offset, length }: Place,
+    { id, part, offset }: Place,
+    into: Buffer,
     signal?: AbortSignal,
-  ): Promise<Buffer> {
-    const pieces: Buffer[] = [];
+  ): Promise<void> {
+    const { length } = into;
     for (let done = 0; done < length;) {
       signal?.throwIfAborted();
       const place = { id, offset: offset + done, length: Math.min(MAX_PIECE, length - done) };
       const asked = { ...names, ...place, ...(part !== undefined && { part }) };
       const { bytes } = await this.#options.calls.callForBytes(node, BYTES, asked, TIMEOUT_MS).catch(unread);
       if (bytes.length !== asked.length) throw new SourceError(`node ${node.id} has sent ${bytes.length} bytes of it`);
-      pieces.push(bytes);
-      done += bytes.length;
+      done += bytes.copy(into, done);
     }
     signal?.throwIfAborted();
-    return pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces);
   }
 
   async #partsThere(
@@ -269,7 +297,8 @@ interface Place {
   readonly id: string;
   readonly part?: number | undefined;
   readonly offset: number;
-  readonly length: number;
+  /** Stamp of the file that it must be; undefined for any. */
+  readonly stamp?: string | undefined;
 }
 
 /** Throws what another node learns of a failure. @throws playbackFailed, or what it was */

@@ -1,8 +1,7 @@
-import { kilnError } from '../errors.ts';
 import type { Exchange } from '../publishers/hls/answer/exchange.ts';
 import { respond } from '../publishers/hls/http/respond.ts';
 import { readSpan, type Span } from './query.ts';
-import type { RecordedFiles } from './recorded-files.ts';
+import { nothingOf, type RecordedFiles } from './recorded-files.ts';
 import { admit, queryOf, viewerOf, type PlaybackRequest, type Viewers } from './requests.ts';
 import type { Slots } from './slots.ts';
 import { joined, type RecordedSpan } from './spans.ts';
@@ -15,14 +14,14 @@ export interface ListServices extends Viewers {
   readonly slots: Slots;
 }
 
-/** Serves `/app/stream/list`: the times of which there are recordings. @throws playbackQuery, playbackNothing, playbackUnknown, playbackTooMany, playbackBusy; as `admit` */
+/** Serves `/app/stream/list`: the times of which there are recordings. @throws playbackQuery, playbackTooMany, playbackTooWide, playbackBusy; as `nothingOf` and `admit` */
 export async function serveList(services: ListServices, request: PlaybackRequest, exchange: Exchange): Promise<void> {
   const span = readSpan(queryOf(request));
   const viewer = viewerOf(request, exchange);
   const { application, found, end } = await admit(services, viewer, exchange, (owner, stream) =>
     services.slots.during(viewer.client.realAddress, async () => {
-      const { files, isComplete } = await services.files.find(owner, stream, span, MAX_FILES);
-      if (files.length === 0) throw kilnError(isComplete ? 'playbackNothing' : 'playbackUnknown');
+      const { files, ...rest } = await services.files.find(owner, stream, span, MAX_FILES);
+      if (files.length === 0) throw nothingOf(rest);
       return joined(files).map((one) => shown(one, span, request));
     }),
   );

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
 import type { NodeIdentity } from '#cluster';
 import type { Application } from '../core/application.ts';
-import { kilnError } from '../errors.ts';
+import { kilnError, type KilnError } from '../errors.ts';
 import type { Logger } from '../log/log.ts';
 import { definePeerCall, STREAM_FIELDS } from '../peers/peer-call.ts';
 import type { PeerCalls } from '../peers/peer-calls.ts';
@@ -19,6 +19,19 @@ const CONTAINERS = [MP4, MPEG_TS];
 /** Codecs that MP4 carries, of those that MPEG-TS does. */
 const CARRIED: ReadonlySet<string> = new Set(['H264', 'H265', 'AAC', 'MP3', 'OPUS']);
 const PAGE = 500;
+/** Pages that one request reads of a node: each is of so many files, or of 50,000 of other streams. */
+const MAX_PAGES = 40;
+/** Why files are not played, in the words of an answer. */
+const UNPLAYED = {
+  dump: 'an HLS dump, which plays from its folder',
+  webm: 'a recording as WebM, whose VP8 or VP9 has no place in the MP4 that viewers get',
+  empty: 'a recording without media',
+  gone: 'a recording that is neither on the disk nor in a bucket',
+  stored: 'a recording as MPEG-TS in a bucket alone, all of which would have to be read for its index',
+  codecs: 'a recording as MPEG-TS without a codec that MP4 carries',
+} as const;
+/** Kinds of an answer of another node. */
+const MAX_KINDS = Object.keys(UNPLAYED).length;
 
 const PlayableFile = Type.Object({
   id: Type.String(),
@@ -47,7 +60,12 @@ const FILES = definePeerCall(
     /** Containers that the asking node plays. Absent, as of older ones: MP4. */
     containers: Type.Optional(Type.Array(Type.String())),
   }),
-  Type.Object({ files: Type.Array(PlayableFile), cursor: Type.Optional(Type.String()) }),
+  Type.Object({
+    files: Type.Array(PlayableFile),
+    cursor: Type.Optional(Type.String()),
+    /** Why others of the page are not played; absent, as of older nodes: not known. */
+    unplayed: Type.Optional(Type.Array(Type.String({ maxLength: 200 }))),
+  }),
 );
 type Page = Static<typeof FILES.answer>;
 
@@ -82,21 +100,25 @@ export class RecordedFiles {
   /**
    * Finds the files of a time, in the order of their starts.
    * @param limit of files
-   * @returns whether all nodes have answered
-   * @throws playbackTooMany
+   * @returns whether all nodes have answered, and why other files of the time are not played
+   * @throws playbackTooMany, playbackTooWide
    */
   async find(application: Application, stream: string, span: Span, limit: number) {
     const { others } = this.#options;
     const names = { vhost: application.vhost.name, app: application.name };
     const found: RecordedFile[] = [];
+    const unplayed = new Set<string>();
     let isComplete = true;
     const collect = async (
       node: NodeIdentity | undefined,
       ask: (cursor: string | undefined) => Promise<Page | undefined>,
     ) => {
-      for (let cursor: string | undefined; ;) {
+      let cursor: string | undefined;
+      for (let pages = 0; ; pages++) {
+        if (pages === MAX_PAGES) throw kilnError('playbackTooWide');
         const page = await ask(cursor);
         if (page === undefined) return void (isComplete = false);
+        for (const kind of page.unplayed?.slice(0, MAX_KINDS) ?? []) unplayed.add(kind);
         found.push(...page.files.map((file) => ({ ...file, node })));
         if (found.length > limit) throw kilnError('playbackTooMany', limit);
         if (page.cursor === undefined) return;
@@ -114,7 +136,7 @@ export class RecordedFiles {
       ...(others?.present ?? []).map((node) => collect(node, ofOther(node))),
     ]);
     found.sort((one, other) => one.startTime - other.startTime || (one.id < other.id ? -1 : 1));
-    return { files: found, isComplete };
+    return { files: found, isComplete, unplayed: [...unplayed] };
   }
 
   async #own(
@@ -133,8 +155,10 @@ export class RecordedFiles {
         ...(container !== MP4 && { container }),
       };
     });
+    const unplayed = new Set(recorded.flatMap((one) => unplayedFor(one) ?? []));
     return {
       files: files.filter(({ startTime, recordTime }) => startTime + recordTime > start),
+      unplayed: [...unplayed],
       ...(cursor !== undefined && { cursor }),
     };
   }
@@ -148,15 +172,33 @@ export class RecordedFiles {
   }
 }
 
-/**
- * Dumps, other containers and codecs that MP4 does not carry cannot be played, nor can files that are nowhere, or MPEG-TS in a bucket alone: all of
- * it would be read for its index.
- */
-export function isPlayable({ entry }: Recorded): boolean {
+export function isPlayable(recorded: Recorded): boolean {
+  return unplayedFor(recorded) === undefined;
+}
+
+/** Why a file is not played, in the words of an answer; undefined for one that is. */
+function unplayedFor({ entry }: Recorded): string | undefined {
   const { container, dump, isLocal, recordTime, tracks } = entry;
-  if (!CONTAINERS.includes(container) || dump !== undefined || recordTime <= 0) return false;
-  if (container === MP4) return isLocal || storedOf(entry) !== undefined;
-  return isLocal && (tracks === undefined || isCarried(tracks));
+  if (dump !== undefined) return UNPLAYED.dump;
+  if (!CONTAINERS.includes(container)) return UNPLAYED.webm;
+  if (recordTime <= 0) return UNPLAYED.empty;
+  const isStored = storedOf(entry) !== undefined;
+  if (!isLocal && !isStored) return UNPLAYED.gone;
+  if (container === MP4) return undefined;
+  if (!isLocal) return UNPLAYED.stored;
+  return tracks === undefined || isCarried(tracks) ? undefined : UNPLAYED.codecs;
+}
+
+/** Error of a time of which nothing is played: playbackUnplayed, playbackNothing, or playbackUnknown while a node does not answer. */
+export function nothingOf({
+  isComplete,
+  unplayed,
+}: {
+  readonly isComplete: boolean;
+  readonly unplayed: readonly string[];
+}): KilnError {
+  if (!isComplete) return kilnError('playbackUnknown');
+  return unplayed.length > 0 ? kilnError('playbackUnplayed', unplayed) : kilnError('playbackNothing');
 }
 
 /** Whether a file is played in parts, each with an index of its own. */

@@ -1,11 +1,10 @@
 import { kilnError } from '../errors.ts';
-import { BoundedMap } from '../lib/bounded-map.ts';
-import { unlessAborted } from '../lib/unless-aborted.ts';
 import { MAX_READS } from '../recording/delivery/buckets.ts';
 import type { StoredFiles } from '../recording/delivery/stored-files.ts';
 import { BucketError } from '../recording/delivery/upload.ts';
 import type { StoredFile } from '../recording/finished/entry.ts';
 import type { ApplicationNames } from '../recording/finished/recorded-index.ts';
+import { Blocks, type BlockFile } from './blocks.ts';
 import { SourceError, type ByteSource } from './byte-source.ts';
 
 /** Small pieces, such as those of an index, are read in blocks, of which some are kept for a while. */
@@ -18,8 +17,7 @@ const MAX_RANGE = 1024 * 1024;
 /** Reads recordings that are in a bucket alone, by ranges. */
 export class StoredReads {
   readonly #stored: Pick<StoredFiles, 'read'>;
-  /** By the id of the recording and their number. */
-  readonly #blocks = new BoundedMap<string, Promise<Buffer>>(MAX_BLOCKS);
+  readonly #blocks = new Blocks(BLOCK_BYTES, MAX_BLOCKS);
   #idle: NodeJS.Timeout | undefined;
 
   constructor(stored: Pick<StoredFiles, 'read'>) {
@@ -36,6 +34,7 @@ export class StoredReads {
       if (found.etag !== '') etag ??= found.etag;
       return Buffer.from(found.bytes);
     };
+    const blockFile: BlockFile = { key: id, size, read };
     return {
       size,
       read: async (offset, length, signal) => {
@@ -44,17 +43,8 @@ export class StoredReads {
         if (offset < 0 || length < 0 || end > size)
           throw new SourceError(`bytes ${offset} to ${end} of ${size} were asked for: ${file.key}`);
         if (length > BLOCK_BYTES) return await inRanges(read, offset, end, signal);
-        const pieces: Promise<Buffer>[] = [];
-        for (let at = offset - (offset % BLOCK_BYTES); at < end; at += BLOCK_BYTES) {
-          const block = this.#block(`${id} ${at}`, () => read(at, Math.min(size, at + BLOCK_BYTES)));
-          const [from, to] = [Math.max(0, offset - at), end - at];
-          pieces.push(block.then((bytes) => bytes.subarray(from, to)));
-        }
-        const all = Promise.all(pieces);
-        const found = await (signal === undefined ? all : unlessAborted(all, signal));
-        signal?.throwIfAborted();
-        // those who read may write to what they get: blocks are copied
-        return Buffer.concat(found ?? []);
+        this.#idle = this.#idle?.refresh() ?? setTimeout(() => this.#blocks.clear(), IDLE_MS).unref();
+        return await this.#blocks.read(blockFile, offset, end, signal);
       },
     };
   }
@@ -63,16 +53,6 @@ export class StoredReads {
   close(): void {
     clearTimeout(this.#idle);
     this.#blocks.clear();
-  }
-
-  /** One request for all who ask: those that leave do not end it. */
-  #block(key: string, read: () => Promise<Buffer>): Promise<Buffer> {
-    const block = this.#blocks.get(key) ?? read();
-    this.#blocks.set(key, block);
-    // those that wait for it learn why
-    block.catch(() => this.#blocks.get(key) === block && this.#blocks.delete(key));
-    this.#idle = this.#idle?.refresh() ?? setTimeout(() => this.#blocks.clear(), IDLE_MS).unref();
-    return block;
   }
 }
 

@@ -1,4 +1,5 @@
-import type { ByteSource } from '../byte-source.ts';
+import { readInto, type ByteSource } from '../byte-source.ts';
+import { PIECE_BYTES, pieceMemory } from '../piece-memory.ts';
 
 /** Bytes of a file, from `from` on and before `to`. */
 export interface ByteSpan {
@@ -7,11 +8,8 @@ export interface ByteSpan {
   readonly to: number;
 }
 
-/** Two pieces are held for a slow reader. */
-const PIECE_BYTES = 128 * 1024;
-
 /**
- * Reads parts of a body one after another, in pieces of 128 KiB, each while the one before is sent.
+ * Reads parts of a body one after another, in pieces of 256 KiB, each while the one before is sent: two are held for a slow reader.
  * @throws SourceError
  */
 export async function* readParts(parts: Iterable<Buffer | ByteSpan>, signal?: AbortSignal): AsyncGenerator<Buffer> {
@@ -34,12 +32,15 @@ function begin(pieces: Iterator<(Buffer | ByteSpan)[]>, signal?: AbortSignal): P
 }
 
 async function read(parts: readonly (Buffer | ByteSpan)[], signal: AbortSignal | undefined): Promise<Buffer> {
-  const [first, ...more] = await Promise.all(
-    parts.map(async (part) =>
-      Buffer.isBuffer(part) ? part : await part.source.read(part.from, part.to - part.from, signal),
-    ),
-  );
-  return more.length === 0 ? (first as Buffer) : Buffer.concat([first as Buffer, ...more]);
+  const piece = pieceMemory.take();
+  const reads: Promise<void>[] = [];
+  let at = 0;
+  for (const part of parts) {
+    if (Buffer.isBuffer(part)) at += part.copy(piece, at);
+    else reads.push(readInto(part.source, part.from, piece.subarray(at, (at += part.to - part.from)), signal));
+  }
+  await Promise.all(reads);
+  return piece.subarray(0, at);
 }
 
 /** Cuts parts, and puts small ones together. */

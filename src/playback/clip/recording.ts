@@ -6,6 +6,7 @@ import type { ByteSource } from '../byte-source.ts';
 import { asDamage, ClipError, damaged } from './error.ts';
 import { findMarks, type Marks, type SampleTables } from './marks.ts';
 import { loadSamples, SampleCursor } from './samples.ts';
+import { TableSource } from './table-source.ts';
 import type { Table } from './tables.ts';
 
 /** A track of a finished MP4 recording. Its tables stay in the file. */
@@ -70,7 +71,7 @@ interface Place {
  */
 export async function openMp4(source: ByteSource, signal?: AbortSignal): Promise<RecordedMp4> {
   try {
-    const near = new NearBytes(source, signal);
+    const near = new NearBytes(new TableSource(source), signal);
     const movie = await findMovie(near);
     const traks = (await placesIn(near, movie.content, movie.end)).filter(({ type }) => type === 'trak');
     if (traks.length > MAX_TRACKS) throw damaged(`it has ${traks.length} tracks`);

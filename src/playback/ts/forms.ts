@@ -87,13 +87,19 @@ export function frameBytes({ delimiterBytes, setBytes }: FrameHead, bytes: numbe
 /**
  * Converts a video frame to length-prefixed NAL units without delimiters, and without the parameter sets before its first slice.
  * @param keepsSets leaves those
+ * @param memory for as many bytes
  * @returns undefined if it has no slice
  */
-export function frameOf(form: VideoForm, payload: Buffer, keepsSets: boolean): Buffer | undefined {
+export function frameOf(
+  form: VideoForm,
+  payload: Buffer,
+  keepsSets: boolean,
+  memory: (bytes: number) => Buffer = Buffer.allocUnsafe,
+): Buffer | undefined {
   const head = frameHead(form, payload);
   if (head === undefined) return undefined;
   const kinds = KINDS[form];
-  const out = Buffer.allocUnsafe(frameBytes(head, payload.length, keepsSets));
+  const out = memory(frameBytes(head, payload.length, keepsSets));
   let to = 0;
   for (let at = 0; at < payload.length;) {
     const begin = at + PREFIX_BYTES;
@@ -135,18 +141,19 @@ export function isVideo(form: CarriedForm): form is VideoForm {
   return form in KINDS;
 }
 
-/** Samples of a PES packet, in the form of MP4. @param header of the stream, if its PMT has one */
+/** Samples of a PES packet, in the form of MP4. @param header of the stream, if its PMT has one @param memory for video, as of `frameOf` */
 export function samplesReader(
   form: CarriedForm,
   header: Buffer | undefined,
   keepsSets: boolean,
+  memory?: (bytes: number) => Buffer,
 ): (payload: Buffer) => readonly Buffer[] {
   if (!isVideo(form)) {
     const syntax = audioSyntax(form, header);
     return (payload) => audioFramesOf(syntax, payload).map(({ data }) => data);
   }
   return (payload) => {
-    const frame = frameOf(form, payload, keepsSets);
+    const frame = frameOf(form, payload, keepsSets, memory);
     return frame === undefined ? [] : [frame];
   };
 }

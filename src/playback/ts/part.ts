@@ -1,9 +1,9 @@
 import { ascii, u32, u64 } from '../../containers/fmp4/box.ts';
-import { SourceError, type ByteSource } from '../byte-source.ts';
+import { readInto, SourceError, type ByteSource } from '../byte-source.ts';
 import { lastAtMost } from '../clip/marks.ts';
-import { damagedTs } from './error.ts';
-import { samplesReader, type CarriedForm } from './forms.ts';
-import { UnitReader } from './unit-reader.ts';
+import { PIECE_BYTES, pieceMemory } from '../piece-memory.ts';
+import type { CarriedForm } from './forms.ts';
+import { PieceConverter } from './piece-converter.ts';
 
 /** Bytes in front of the media: the head of `mdat` with a size of 64 bits. */
 export const MEDIA_AT = 16;
@@ -53,6 +53,9 @@ export class TsPartSource implements ByteSource {
   readonly #file: ByteSource;
   readonly #part: TsPart;
   readonly #head: Buffer;
+  /** By whether parameter sets stay. */
+  readonly #converters = new Map<boolean, PieceConverter>();
+  /** In memory of a converter. */
   #last: { readonly index: number; readonly bytes: Buffer } | undefined;
 
   /** @param file that the part is of */
@@ -65,57 +68,53 @@ export class TsPartSource implements ByteSource {
 
   /** @throws ClipError if the file is not what it was when its index was made; as `ByteSource.read` */
   async read(offset: number, length: number, signal?: AbortSignal): Promise<Buffer> {
-    if (offset < 0 || length < 0 || offset + length > this.size)
-      throw new SourceError(`bytes ${offset} to ${offset + length} of ${this.size} were asked for`);
-    const { media, movie } = this.#part;
+    this.#demandIn(offset, length);
     const out = Buffer.allocUnsafeSlow(length);
-    const end = offset + length;
-    place(out, offset, this.#head, 0);
-    place(out, offset, movie, MEDIA_AT + media);
-    const { first } = this.#part.pieces;
-    for (let at = Math.max(offset, MEDIA_AT); at < Math.min(end, MEDIA_AT + media);) {
-      const index = lastAtMost(first, at - MEDIA_AT);
-      const piece = await this.#piece(index, signal);
-      const begin = MEDIA_AT + (first[index] as number);
-      place(out, offset, piece, begin);
-      at = begin + piece.length;
-    }
+    await this.readInto(offset, out, signal);
     return out;
   }
 
-  async #piece(index: number, signal?: AbortSignal): Promise<Buffer> {
-    if (this.#last?.index === index) return this.#last.bytes;
-    const { pieces, media } = this.#part;
-    const from = pieces.from[index] as number;
-    const bytes = this.#samples(await this.#file.read(from, (pieces.to[index] as number) - from, signal), index);
-    const wanted = (pieces.first[index + 1] ?? media) - (pieces.first[index] as number);
-    if (bytes.length !== wanted)
-      throw damagedTs(`${bytes.length} bytes of frames are where there were ${wanted}, at byte ${from}`);
-    this.#last = { index, bytes };
-    return bytes;
+  async readInto(offset: number, into: Buffer, signal?: AbortSignal): Promise<void> {
+    this.#demandIn(offset, into.length);
+    const { media, movie } = this.#part;
+    const end = offset + into.length;
+    place(into, offset, this.#head, 0);
+    place(into, offset, movie, MEDIA_AT + media);
+    const { first } = this.#part.pieces;
+    for (let at = Math.max(offset, MEDIA_AT); at < Math.min(end, MEDIA_AT + media);) {
+      const index = lastAtMost(first, at - MEDIA_AT);
+      const begin = MEDIA_AT + (first[index] as number);
+      const use = (piece: Buffer): void => {
+        place(into, offset, piece, begin);
+        at = begin + piece.length;
+      };
+      await this.#piece(index, use, signal);
+    }
   }
 
-  #samples(bytes: Buffer, index: number): Buffer {
-    const keepsSets = this.#part.pieces.keepsSets[index] === 1;
-    const lanes = new Map(
-      this.#part.lanes.map(({ pid, form, header }) => [
-        pid,
-        {
-          samples: [] as Buffer[],
-          read: samplesReader(form, header === undefined ? undefined : Buffer.from(header, 'hex'), keepsSets),
-        },
-      ]),
-    );
-    const reader = new UnitReader({
-      unit: ({ pid, payload }) => {
-        const lane = lanes.get(pid);
-        lane?.samples.push(...lane.read(payload));
-      },
-    });
-    for (const { pid } of this.#part.lanes) reader.want(pid, 'whole');
-    reader.push(bytes, this.#part.pieces.from[index] as number);
-    reader.end();
-    return Buffer.concat([...lanes.values()].flatMap(({ samples }) => samples));
+  #demandIn(offset: number, length: number): void {
+    if (offset < 0 || length < 0 || offset + length > this.size)
+      throw new SourceError(`bytes ${offset} to ${offset + length} of ${this.size} were asked for`);
+  }
+
+  /** Reads a piece. @param use takes it before it may be replaced */
+  async #piece(index: number, use: (bytes: Buffer) => void, signal?: AbortSignal): Promise<void> {
+    if (this.#last?.index === index) return use(this.#last.bytes);
+    const { pieces, media, lanes } = this.#part;
+    const from = pieces.from[index] as number;
+    const length = (pieces.to[index] as number) - from;
+    const memory = length <= PIECE_BYTES ? pieceMemory.take() : Buffer.allocUnsafeSlow(length);
+    const bytes = memory.subarray(0, length);
+    await readInto(this.#file, from, bytes, signal);
+    const keepsSets = pieces.keepsSets[index] === 1;
+    let converter = this.#converters.get(keepsSets);
+    if (converter === undefined) this.#converters.set(keepsSets, (converter = new PieceConverter(lanes, keepsSets)));
+    this.#last = undefined;
+    const wanted = (pieces.first[index + 1] ?? media) - (pieces.first[index] as number);
+    const samples = converter.convert(bytes, from, wanted);
+    pieceMemory.give(memory);
+    this.#last = { index, bytes: samples };
+    use(samples);
   }
 }
 

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { codecString } from '../../packaging/codec-string.ts';
 import type { Application } from '../../core/application.ts';
 import { kilnError } from '../../errors.ts';
@@ -38,6 +39,16 @@ interface Vod {
   readonly start: number;
   /** By id. */
   readonly files: ReadonlyMap<string, PlayedFile>;
+  /** Digest of the recordings that it is made of; undefined where one of them could not be read. */
+  readonly made: string | undefined;
+}
+
+interface Kept {
+  /** By the monotonic clock. */
+  readonly since: number;
+  readonly vod: SharedWork<Vod>;
+  /** The clip as it was, or as the work before it found it. */
+  last: Vod | undefined;
 }
 
 interface PlayedFile {
@@ -54,7 +65,7 @@ export interface VodsOptions {
 /** Clips of recordings as HLS: nothing is copied, and what is asked for is read from the recordings. */
 export class Vods {
   readonly #options: VodsOptions;
-  readonly #kept = new BoundedMap<string, { readonly since: number; readonly vod: SharedWork<Vod> }>(MAX_KEPT);
+  readonly #kept = new BoundedMap<string, Kept>(MAX_KEPT);
 
   constructor(options: VodsOptions) {
     this.#options = options;
@@ -109,10 +120,14 @@ export class Vods {
     const known = this.#kept.get(key);
     const now = performance.now();
     const isKnown = known !== undefined && now - known.since < FRESH_MS && !known.vod.isLeft;
-    const vod = isKnown ? known.vod : new SharedWork((stop) => this.#list(application, stream, clip, stop));
-    if (!isKnown) this.#kept.set(key, { since: now, vod });
+    const last = known?.last;
+    const kept: Kept = isKnown
+      ? known
+      : { since: now, last, vod: new SharedWork((stop) => this.#list(application, stream, clip, last, stop)) };
+    if (!isKnown) this.#kept.set(key, kept);
+    const { vod } = kept;
     try {
-      return await vod.join(signal);
+      return (kept.last = await vod.join(signal));
     } catch (error) {
       // those that wait for it learn why, and later ones try again
       if ((vod.isDone || vod.isLeft) && this.#kept.get(key)?.vod === vod) this.#kept.delete(key);
@@ -120,7 +135,17 @@ export class Vods {
     }
   }
 
-  async #list(application: Application, stream: string, clip: Clip, stop: AbortSignal): Promise<Vod> {
+  /** @param before what the clip was: it still is if its recordings are the same, which are not opened again */
+  async #list(
+    application: Application,
+    stream: string,
+    clip: Clip,
+    before: Vod | undefined,
+    stop: AbortSignal,
+  ): Promise<Vod> {
+    const rows = await this.#options.clips.find(application, stream, clip);
+    const made = digestOf(rows);
+    if (before?.made === made) return before;
     const listed: ListedFile[] = [];
     const files = new Map<string, PlayedFile>();
     let played: number | undefined;
@@ -129,7 +154,7 @@ export class Vods {
     let [bytes, milliseconds, most] = [0, 0, 0];
     let end = -Infinity;
     let recordId: string | undefined;
-    const { opened, failure } = await this.#open(application, stream, clip, stop);
+    const { opened, failure } = await this.#open(application, rows, clip, stop);
     for (const { row, file } of opened) {
       const { recording, id } = file;
       const overlap = row.recordId === recordId ? JOIN_MS : OVERLAP_MS;
@@ -164,15 +189,16 @@ export class Vods {
     const start = Math.max(0, (clip.start - beginning.startTime) / 1000);
     const average = (bytes * 8000) / milliseconds;
     const variant = { codecs, average, peak: most * PEAK_FACTOR, width: size.width, height: size.height };
-    return { text: new Text(mediaPlaylist(listed, start)), variant, start, files };
+    const text = new Text(mediaPlaylist(listed, start));
+    return { text, variant, start, files, made: failure === undefined ? made : undefined };
   }
 
   /** Opens the recordings of a clip. @returns also why the first one that cannot be read is missing */
-  async #open(application: Application, stream: string, clip: Clip, stop: AbortSignal) {
+  async #open(application: Application, rows: readonly RecordedFile[], clip: Clip, stop: AbortSignal) {
     const { clips, log } = this.#options;
     const opened: { readonly row: RecordedFile; readonly file: ClipFile }[] = [];
     let failure: Error | undefined;
-    for (const row of await clips.find(application, stream, clip)) {
+    for (const row of rows) {
       try {
         for (const file of await clips.open(application, row, clip, stop)) opened.push({ row, file });
       } catch (error) {
@@ -183,6 +209,10 @@ export class Vods {
     }
     return { opened, failure };
   }
+}
+
+function digestOf(rows: readonly RecordedFile[]): string {
+  return createHash('sha256').update(JSON.stringify(rows)).digest('base64url');
 }
 
 /** Milliseconds since the epoch. */

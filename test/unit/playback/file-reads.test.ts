@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { rmSync, writeFileSync } from 'node:fs';
+import { rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
@@ -78,6 +78,40 @@ test('files of all nodes are found, in the order of time', async (t) => {
   );
   t.deepEqual((await b.files.find(application, 'other', {}, 10)).files, []);
   await t.throwsAsync(b.files.find(application, 'stream', {}, 2), { code: 'playbackTooMany' });
+});
+
+test('why files of other nodes are not played is known, and no request reads all that an application has', async (t) => {
+  const { application, nodes } = open(t, 'a', 'b');
+  const [a, b] = nodes as [Node, Node];
+  await b.record(0, undefined, 'webm');
+  const { files, unplayed } = await a.files.find(application, 'stream', {}, 10);
+  t.deepEqual(files, []);
+  t.regex(unplayed.join(), /^a recording as WebM/);
+  let pages = 0;
+  const recordings = { page: () => Promise.resolve({ recorded: [], cursor: `${pages++}` }) };
+  const [other] = linkedNodes('c');
+  const calls = other?.calls as never;
+  const wide = new RecordedFiles({ recordings, others: undefined, calls, log: pino({ level: 'silent' }) });
+  await t.throwsAsync(wide.find(application, 'stream', {}, 10), { code: 'playbackTooWide' });
+  t.is(pages, 40);
+});
+
+test('a file that was overwritten in place is not read with the index of the one before', async (t) => {
+  const { names, application, nodes } = open(t, 'a');
+  const [a] = nodes as [Node];
+  await a.record(0, Buffer.alloc(100, 1));
+  const { files } = await a.files.find(application, 'stream', {}, 10);
+  const [file] = files as [never];
+  const [part] = await a.reads.parts(names, file);
+  t.deepEqual(await part?.source.read(0, 2), Buffer.of(1, 1));
+  const stamp = await a.reads.stamp(names, file);
+  await a.reads.close();
+  writeFileSync(join(a.root, '0.mp4'), Buffer.alloc(100, 2));
+  utimesSync(join(a.root, '0.mp4'), 1, 1);
+  t.not(await a.reads.stamp(names, file), stamp);
+  await t.throwsAsync(async () => await part?.source.read(0, 2), { instanceOf: SourceError, message: /has changed/ });
+  const [again] = await a.reads.parts(names, file);
+  t.deepEqual(await again?.source.read(0, 2), Buffer.of(2, 2));
 });
 
 test('a node that does not answer is named in the log, once', async (t) => {

@@ -89,6 +89,26 @@ test('a stream of which there is no recording has no list', async (t) => {
   t.deepEqual(answer.json(), error(404, 'There is no recording of this time'));
 });
 
+test('where there are only recordings that are not played, the answer names why', async (t) => {
+  const { get, record } = await openPlayback(t);
+  await record(5, { pathBelow: '5.webm' });
+  await record(6, { pathBelow: '6.ts', tracks: [{ type: 'audio', codec: 'AC3' }] });
+  const span = 'start=2026-03-05T12:00:05Z&duration=1';
+  for (const path of [LIST, `/app/stream/get?${span}`, `/app/stream/recorded.m3u8?${span}`]) {
+    const answer = await get(path);
+    t.is(answer.statusCode, 404, path);
+    t.regex(
+      answer.json<{ message: string }>().message,
+      path === LIST ? /not played: .*WebM.*; .*MPEG-TS without a codec/ : /not played: a recording as WebM/,
+      path,
+    );
+  }
+  await record(7);
+  t.is((await get(LIST)).statusCode, 200);
+  const none = await get(`${LIST}?start=2026-03-05T13:00:00Z`);
+  t.deepEqual(none.json(), error(404, 'There is no recording of this time'));
+});
+
 test('a malformed query is refused with JSON', async (t) => {
   const { get } = await openPlayback(t);
   for (const query of ['start=x', 'end=%ff', 'start=2026-03-05', `x=${'y'.repeat(5000)}`, 'end=1&end=2']) {

@@ -26,7 +26,7 @@ const REORDER = [1, 3, 0, 0];
 const FRAME = 3000;
 const MS = 1_700_000_000_000;
 /** Bytes that are read at once. */
-const PIECE = 128 * 1024;
+const PIECE = 256 * 1024;
 
 /** Each packet has bytes of its own. */
 function unique(packets: readonly Packet[]): Packet[] {
