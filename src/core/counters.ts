@@ -20,6 +20,7 @@ export type PublisherKind = (typeof PUBLISHER_KINDS)[number];
 /** Kinds under which statistics count connections of sources. */
 export const PROVIDER_KINDS = [
   'file',
+  'hlspull',
   'mpegts',
   'multiplex',
   'ovt',

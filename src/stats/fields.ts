@@ -60,14 +60,19 @@ export function shownConnections(
 
 export const NONE_ADDED: ReadonlySet<AddedKind> = new Set();
 
-const { rtmppull, ...sources } = integers<ProviderKind>(PROVIDER_KINDS);
-export const ProviderConnections = Type.Object(alphabetical({ ...sources, rtmppull: Type.Optional(rtmppull) }), {
-  description: 'current sources, by provider; `rtmppull` where there are any',
+const { hlspull, rtmppull, ...sources } = integers<ProviderKind>(PROVIDER_KINDS);
+const ADDED_SOURCES = { hlspull: Type.Optional(hlspull), rtmppull: Type.Optional(rtmppull) };
+export const ProviderConnections = Type.Object(alphabetical({ ...sources, ...ADDED_SOURCES }), {
+  description: 'current sources, by provider; `hlspull` and `rtmppull` where there are any',
 });
 
-/** Answers have the keys of OvenMediaEngine alone where no stream is pulled over RTMP. */
-export function shownSources({ rtmppull: pulled, ...rest }: Counted['providers']): Static<typeof ProviderConnections> {
-  return pulled > 0 ? alphabetical({ ...rest, rtmppull: pulled }) : rest;
+/** Answers have the keys of OvenMediaEngine alone where no stream is pulled over RTMP or HLS. */
+export function shownSources({
+  hlspull: byHls,
+  rtmppull: byRtmp,
+  ...rest
+}: Counted['providers']): Static<typeof ProviderConnections> {
+  return alphabetical({ ...rest, ...(byHls > 0 && { hlspull: byHls }), ...(byRtmp > 0 && { rtmppull: byRtmp }) });
 }
 
 function integers<K extends string>(kinds: readonly K[]): Record<K, TInteger> {

@@ -11,6 +11,10 @@ const run = promisify(execFile);
 const STREAMS = '/v1/vhosts/default/apps/app/streams';
 const BASIC = `Basic ${Buffer.from('user:pass').toString('base64')}`;
 
+interface Statistics {
+  readonly providers: { readonly connections: Readonly<Record<string, number>> };
+}
+
 async function start(t: ExecutionContext, options: KilnOptions = { providers: '<MPEGTS/>' }): Promise<Kiln> {
   const kiln = await Kiln.start(options);
   t.teardown(() => kiln.stop());
@@ -57,6 +61,8 @@ test.serial('a live stream plays: by its best variant, with a password, cookies 
   const url = `http://user:pass@${server.host}/start.m3u8`;
   const { input } = await pull(t, kiln, 'live', [url], { persistent: true });
   t.is(input.sourceType, 'Unknown');
+  const statistics = await kiln.api<Statistics>('/v2/stats/current/vhosts/default/apps/app');
+  t.like(statistics.body.response.providers.connections, { hlspull: 1, mpegts: 0 });
   await plays(t, kiln, 'live');
   t.false(server.asked.includes('/low.m3u8'));
   await server.leave();

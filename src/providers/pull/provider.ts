@@ -46,8 +46,10 @@ export function pullProvider(
     case 'http':
     case 'https': {
       // the API has no name for HLS
-      const type = namesPlaylist(urls[0] ?? '') ? 'Unknown' : 'MPEGTS';
-      return { source: { type, kind: 'mpegts' }, name: 'MPEGTS', replaces: false, ...common(mpegts) };
+      const source = namesPlaylist(urls[0] ?? '')
+        ? ({ type: 'Unknown', kind: 'hlspull' } as const)
+        : ({ type: 'MPEGTS', kind: 'mpegts' } as const);
+      return { source, name: 'MPEGTS', replaces: false, ...common(mpegts) };
     }
     case 'whep':
     case 'wheps':
