@@ -151,6 +151,7 @@ const table = {
   thumbnailMissing: [404, () => 'There is no thumbnail image'],
   thumbnailExtension: [404, () => 'Unsupported file extension'],
   sessionNotFound: [404, () => 'Could not find the session'],
+  tooManyReports: [429, () => 'Too many reports of this session'],
   unsupportedMediaType: [415, (type: string) => `The body must be ${type}`],
   certificateReloadFailed: [500, () => 'Failed to reload certificate. Check server log for more information.'],
   apiTlsDisabled: [400, () => 'TLS is not enabled for the API Server'],

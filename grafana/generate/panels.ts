@@ -358,6 +358,76 @@ const VIEWERS: DashboardSpec = {
   ],
 };
 
+const QUALITY: DashboardSpec = {
+  uid: 'kiln-quality',
+  title: 'Kiln: quality as players report it',
+  about: 'What players report of their playback by CMCD, where the page turns that on: docs/quality.md.',
+  variables: ['instance', 'vhost', 'application', 'stream'],
+  rows: [
+    {
+      title: 'Playback',
+      panels: [
+        graph(
+          'Starvations, as a share of reports',
+          'percentunit',
+          [
+            {
+              expr: `${sum(ONE_STREAM, rate('kiln_player_starvations_total', STREAM))} / (${sum(ONE_STREAM, rate('kiln_player_reports_total', STREAM))} > 0)`,
+              legend: STREAM_NAME,
+            },
+          ],
+          { about: 'Requests before which the buffer of the player had run empty.', limits: [0.01, 0.05] },
+        ),
+        graph('Time without media', 's', quantiles(ONE_STREAM, STREAM_NAME, 'kiln_player_starvation_seconds', STREAM)),
+        graph('Startup', 's', quantiles(ONE_STREAM, STREAM_NAME, 'kiln_player_startup_seconds', STREAM), {
+          about: 'From the start of playback until it was seen.',
+          limits: [2, 5],
+        }),
+        graph('Dropped frames', 'cps', [
+          { expr: sum(ONE_STREAM, rate('kiln_player_dropped_frames_total', STREAM)), legend: STREAM_NAME },
+        ]),
+      ],
+    },
+    {
+      title: 'Live edge and buffer',
+      panels: [
+        graph('Latency', 's', quantiles(ONE_STREAM, STREAM_NAME, 'kiln_player_latency_seconds', STREAM)),
+        graph('Buffer', 's', quantiles(ONE_STREAM, STREAM_NAME, 'kiln_player_buffer_seconds', STREAM), {
+          about: 'Media in the buffers of players when they ask for more.',
+        }),
+        graph('Playback rate', 'none', quantiles(ONE_STREAM, STREAM_NAME, 'kiln_player_playback_rate', STREAM), {
+          about: 'Players that catch up with the live edge play a little faster than 1.',
+        }),
+      ],
+    },
+    {
+      title: 'Renditions',
+      panels: [
+        graph(
+          'Bit rate, as a share of the highest',
+          'percentunit',
+          quantiles(ONE_STREAM, STREAM_NAME, 'kiln_player_bitrate_ratio', STREAM),
+        ),
+        graph('Reports by rendition', 'cps', [
+          {
+            expr: sum(`${ONE_STREAM}, rendition`, rate('kiln_player_rendition_reports_total', STREAM)),
+            legend: `${STREAM_NAME} {{rendition}}`,
+          },
+        ]),
+        graph('Starvations by rendition', 'cps', [
+          {
+            expr: sum(`${ONE_STREAM}, rendition`, rate('kiln_player_rendition_starvations_total', STREAM)),
+            legend: `${STREAM_NAME} {{rendition}}`,
+          },
+        ]),
+        graph('Reports by result', 'cps', [
+          { expr: sum('result', rate('kiln_player_reports_received_total', NODE)), legend: '{{result}}' },
+        ]),
+      ],
+    },
+  ],
+};
+
 const NODES: DashboardSpec = {
   uid: 'kiln-node',
   title: 'Kiln: node',
@@ -640,6 +710,7 @@ export const DASHBOARDS: Readonly<Record<string, DashboardSpec>> = {
   overview: OVERVIEW,
   stream: STREAMS,
   viewers: VIEWERS,
+  quality: QUALITY,
   node: NODES,
   cluster: CLUSTER,
   work: WORK,

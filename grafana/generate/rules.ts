@@ -159,6 +159,23 @@ export const RULES: Readonly<Record<string, readonly Rule[]>> = {
       description: 'One viewer in twenty waits more than 4 s at {{ $labels.instance }}.',
     },
     {
+      name: 'PlayersStarve',
+      expr: 'sum by (vhost, application, stream) (rate(kiln_player_starvations_total[5m])) > 0.02 * (sum by (vhost, application, stream) (rate(kiln_player_reports_total[5m])) > 0.1)',
+      lasts: '5m',
+      severity: 'warning',
+      summary: 'Players of {{ $labels.application }}/{{ $labels.stream }} run out of media',
+      description:
+        'Before more than one request in fifty the buffer of the player had run empty, as players report by CMCD.',
+    },
+    {
+      name: 'PlayersStartSlowly',
+      expr: 'histogram_quantile(0.95, sum by (vhost, application, stream, le) (rate(kiln_player_startup_seconds_bucket[10m]))) > 5',
+      lasts: '10m',
+      severity: 'warning',
+      summary: 'Players of {{ $labels.application }}/{{ $labels.stream }} start slowly',
+      description: 'One player in twenty reports that more than 5 s went by until playback was seen.',
+    },
+    {
       name: 'ManyRefusals',
       expr: 'sum by (instance, protocol, reason) (rate(kiln_refusals_total[5m])) > 1',
       lasts: '5m',

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { Http2ServerResponse } from 'node:http2';
 import { isIP } from 'node:net';
 import type { HttpResponse } from '../protocols/http.ts';
+import { urlWithoutReport } from '../quality/carried-report.ts';
 import { urlWithPort, type AccessRequest } from './request.ts';
 
 /** How a request over HTTP came here. */
@@ -39,7 +40,7 @@ export function httpAccess(
   };
 }
 
-/** The URL that the client used: as reported by a trusted proxy, where there is one. */
+/** The URL that the client used, without a report of its playback: as reported by a trusted proxy, where there is one. */
 function urlOf({ headers, socket, url = '' }: IncomingMessage, viaProxy: boolean, scheme: 'http' | 'ws') {
   const reported = (name: string): string | undefined => (viaProxy ? last(headers[`x-forwarded-${name}`]) : undefined);
   const protocol = reported('proto');
@@ -49,7 +50,7 @@ function urlOf({ headers, socket, url = '' }: IncomingMessage, viaProxy: boolean
   const standard = protocol === undefined ? undefined : STANDARD_PORT[isSecure ? 'secure' : 'plain'];
   const isPortReported = port !== undefined && PORT.test(port);
   const given = urlWithPort(
-    `${scheme}${isSecure ? 's' : ''}://${authority}${url}`,
+    `${scheme}${isSecure ? 's' : ''}://${authority}${urlWithoutReport(url)}`,
     isPortReported ? Number(port) : (standard ?? socket.localPort ?? 0),
   );
   return isPortReported ? { url: given.url } : given;

@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { hasRoom, ranked, type Cluster, type NodeIdentity, type NodeRow } from '#cluster';
 import type { Application } from '../core/application.ts';
 import type { Registry } from '../core/registry.ts';
+import { urlWithoutReport } from '../quality/carried-report.ts';
 import { httpAccess, type Via } from './http-request.ts';
 import { withoutParameter, withParameter } from './policy/signed-url.ts';
 import { urlWithPort, type AccessRequest } from './request.ts';
@@ -26,7 +27,7 @@ interface HttpRequest extends Via {
 
 /** Request of a client: the one to the first node, if that has redirected it here. */
 export interface Arrival extends Pick<AccessRequest, 'url' | 'isPortAssumed' | 'client' | 'hostName'> {
-  /** Query of the URL, without `?`. */
+  /** Query of the URL, without `?` and without a report of the player. */
   readonly search: string;
   readonly isRedirected: boolean;
 }
@@ -66,7 +67,8 @@ export class Redirects {
 
   /** Reads the first request of a client. */
   arrival(request: HttpRequest): Arrival {
-    const { raw, url: path, hostname } = request;
+    const { raw, hostname } = request;
+    const path = urlWithoutReport(request.url);
     const access = httpAccess(raw, request);
     const origin = path.includes(PARAMETER) ? this.#originIn(path) : undefined;
     if (origin === undefined) return { ...access, hostName: hostname, search: searchOf(path), isRedirected: false };
@@ -97,7 +99,7 @@ export class Redirects {
     const target = row && publicUrlOf(row);
     if (target === undefined || origin === undefined || !path.startsWith('/')) return undefined;
     const from = arrival.isPortAssumed === true ? origin.replace(PORT, '') : origin;
-    return `${target}${withParameter(withoutParameter(path, PARAMETER), PARAMETER, this.#signed(from))}`;
+    return `${target}${withParameter(withoutParameter(urlWithoutReport(path), PARAMETER), PARAMETER, this.#signed(from))}`;
   }
 
   /** Schemes of the URLs that viewers may be sent to, as a Content-Security-Policy names them. */

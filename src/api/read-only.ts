@@ -8,6 +8,7 @@ const OPEN: ReadonlySet<string> = new Set([
   '/v1/cluster/streams',
   '/v1/cluster/sessions',
   '/v1/cluster/events',
+  '/v1/cluster/quality',
   '/v1/cluster/channels',
   '/v1/vhosts',
   '/v1/vhosts/:vhost/apps',

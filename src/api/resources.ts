@@ -16,6 +16,7 @@ import type { PlaylistPublisher } from '../publishers/hls/publisher.ts';
 import type { ClusterTasks } from '../tasks/cluster-tasks.ts';
 import type { Recordings } from '../recording/finished/recordings.ts';
 import type { Records } from '../recording/records.ts';
+import type { QualityReports } from '../quality/quality-reports.ts';
 import type { Queues } from '../stats/queues.ts';
 import type { AddedKind } from '../stats/fields.ts';
 import type { SharedStatistics } from '../stats/shared-statistics.ts';
@@ -36,6 +37,7 @@ import { overviewRoutes, type OverviewOptions } from './routes/overview.ts';
 import { outputProfileRoutes } from './routes/output-profiles.ts';
 import { pushRoutes } from './routes/pushes.ts';
 import { putRoutes } from './routes/put.ts';
+import { qualityRoutes } from './routes/quality.ts';
 import { queueRoutes } from './routes/queues.ts';
 import { recordRoutes } from './routes/records.ts';
 import { recordingRoutes } from './routes/recordings.ts';
@@ -78,6 +80,8 @@ export interface ResourceOptions {
   /** As `StatisticsSources` has it. */
   readonly addedKinds?: readonly AddedKind[];
   readonly queues: Queues;
+  /** Reports of players of this node. */
+  readonly quality: QualityReports;
   /** Access to other nodes, for lists that every node has; undefined on a node that runs alone. */
   readonly others?: OtherNodes;
   readonly dynamic: DynamicConfig;
@@ -134,6 +138,7 @@ export async function addResources(app: FastifyInstance, options: ResourceOption
   await app.register(recordingRoutes({ registry, recordings: options.recordings, nodes, node: cluster.self.id }));
   await app.register(codecRoutes(codecs, nodes));
   await app.register(queueRoutes(options.queues, nodes, cluster.self.id));
+  await app.register(qualityRoutes(options.quality, nodes, cluster.self.id));
   await app.register(overviewRoutes({ registry, nodes, node: cluster.self.id, events: options.events }));
   await app.register(channelRoutes(registry, channels));
   await app.register(standbyRoutes(registry, options.standbys));

@@ -7,6 +7,7 @@ import type { Logger } from '../log/log.ts';
 import type { AdmissionServices } from './admission.ts';
 import type { Closable } from './closable.ts';
 import type { ClusterServices } from './cluster.ts';
+import type { QualityReports } from '../quality/quality-reports.ts';
 import type { OnDumped } from '../publishers/hls/local/own-streams.ts';
 import type { PlaylistPublisher } from '../publishers/hls/publisher.ts';
 import type { StoredFiles } from '../recording/delivery/stored-files.ts';
@@ -32,6 +33,8 @@ export interface ListenerContext {
   /** Finished files of this node. */
   readonly recordings: Recordings;
   readonly stored: StoredFiles;
+  /** Reports of players of this node. */
+  readonly quality: QualityReports;
   /** Publishers of HLS that are open so far. */
   readonly playlists: readonly PlaylistPublisher[];
   /** Folder of this node alone, for what streams with DVR leave. */

@@ -18,6 +18,7 @@ import { gauge, type Family } from '../stats/metrics/family.ts';
 import { logFamilies } from '../stats/metrics/log.ts';
 import { mediaWorkerFamilies, type MediaWorkers } from '../stats/metrics/media-workers.ts';
 import { playlistFamilies, type Playlists } from '../stats/metrics/playlists.ts';
+import { qualityFamilies, type Quality } from '../stats/metrics/quality.ts';
 import { processFamilies } from '../stats/metrics/process.ts';
 import type { StoreCounts } from '../stats/metrics/store-counts.ts';
 import { streamFamilies } from '../stats/metrics/streams.ts';
@@ -37,6 +38,7 @@ export interface MetricsOptions {
   /** undefined where WebRTC is off. */
   readonly mediaWorkers: MediaWorkers | undefined;
   readonly playlists: readonly Playlists[];
+  readonly quality: Quality;
   readonly recordings: () => readonly KeptRecordings[];
   readonly alerts: AlertCounts;
   readonly version: Version;
@@ -60,6 +62,7 @@ export function openMetrics(options: MetricsOptions) {
     ...(mediaWorkers === undefined ? [] : mediaWorkerFamilies(mediaWorkers)),
     ...trafficFamilies({ registry, refusals: () => access.refusals.all() }),
     ...playlistFamilies(playlists),
+    ...qualityFamilies(options.quality),
     ...encoderFamilies(encoders, streams),
     ...workFamilies(tasks, () => channels(tasks)),
     ...callFamilies({ api: apiCalls, webhooks: webhooks.counts, peers: calls.counts }),

@@ -85,6 +85,7 @@ export async function openApi(context: ApiContext, components: Closable[]): Prom
     records,
     recordings: context.recordings,
     queues: context.queues,
+    quality: context.quality,
     playlists,
     thumbnails: context.thumbnails,
     dynamic,

@@ -85,6 +85,7 @@ function playlistPublisher(form: HlsForm, context: ListenerContext, kind: TokenK
     sessionNames,
     access,
     redirects,
+    quality: context.quality,
     bring: streams.demand.bring,
     tokenKeys: tokenKeysOf(config, kind),
     crossDomains: config.defaults.crossDomains,

@@ -38,6 +38,7 @@ import { clientAddresses } from './summary.ts';
 import { openTasks, type TaskServices } from './tasks.ts';
 import { CodecInventory } from '../transcode/codecs.ts';
 import { attachOutputs } from '../transcode/outputs.ts';
+import { QualityReports } from '../quality/quality-reports.ts';
 import type { Version } from '../version.ts';
 import { openWebrtcMedia, type WebrtcMedia } from './webrtc-media.ts';
 import { checkWorkerProgram } from '../webrtc/worker-program.ts';
@@ -96,6 +97,7 @@ export class Server {
   /** Reason why this node is not ready, apart from the cluster. */
   #unready: string | undefined = 'starting';
   readonly #store = new StoreCounts();
+  readonly #quality = new QualityReports();
   #cluster: Cluster | undefined;
   #directory: ClusterServices['directory'] | undefined;
   /** Draining in order to stop, which cannot be undone. */
@@ -171,6 +173,7 @@ export class Server {
       onDumped: work.onDumped,
       recordings: work.recordings,
       stored: work.stored,
+      quality: this.#quality,
       playlists: this.#playlists,
       folder,
       rewindFolder: join(dirname(this.#options.storageFile), `rewind-${encodeURIComponent(cluster.self.id)}`),
@@ -186,6 +189,7 @@ export class Server {
       encoders: inventory.runs,
       mediaWorkers: webrtc?.pool,
       playlists: this.#playlists,
+      quality: this.#quality,
       recordings: work.kept,
       alerts: { raised, undelivered: () => alerts?.undelivered ?? 0 },
       version,

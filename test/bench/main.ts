@@ -7,6 +7,7 @@ import { api } from './api.ts';
 import { cdn } from './cdn.ts';
 import { channel } from './channel.ts';
 import { cluster } from './cluster.ts';
+import { cmcd } from './cmcd.ts';
 import { compare } from './compare/main.ts';
 import { doors } from './doors.ts';
 import { drm } from './drm.ts';
@@ -38,6 +39,7 @@ const ALL: readonly Measurement[] = [
   doors,
   webrtc,
   llhls,
+  cmcd,
   opening,
   transcode,
   record,

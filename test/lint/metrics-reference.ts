@@ -24,6 +24,9 @@ const LABELS: Readonly<Record<string, readonly string[]>> = {
   kiln_refusals_total: ['direction', 'protocol', 'reason'],
   kiln_playlist_: ['protocol'],
   kiln_drm_: ['protocol'],
+  kiln_player_: STREAM,
+  kiln_player_rendition_: [...STREAM, 'rendition'],
+  kiln_player_reports_received_total: ['result'],
   kiln_rewind_: ['protocol'],
   kiln_playlist_requests_total: ['protocol', 'kind', 'status'],
   kiln_encoder_: STREAM,
@@ -88,6 +91,7 @@ export function metrics(): Described[] {
     encoders: {},
     mediaWorkers: { workers: [], died: 0 },
     playlists: [],
+    quality: {},
     alerts: {},
     version: {},
   } as unknown as MetricsOptions;

@@ -35,7 +35,7 @@ const HOUSES: readonly House[] = [
       ['errors.ts', 'version.ts', 'log', 'lib'],
       ['config'],
       ['ffmpeg.ts', 'core', 'peers'],
-      ['containers', 'protocols', 'directory', 'origin-map', 'stats', 'control-server'],
+      ['containers', 'protocols', 'directory', 'origin-map', 'stats', 'control-server', 'quality'],
       ['tls', 'packaging', 'media-child', 'access', 'tasks', 'events-from-files'],
       ['transcode', 'webrtc', 'rtsp', 'alerts', 'recording', 'management'],
       ['providers', 'publishers', 'pushing'],

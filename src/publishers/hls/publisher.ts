@@ -10,6 +10,7 @@ import { sessionName } from '../../core/session.ts';
 import type { OutputStream } from '../../core/output-stream.ts';
 import type { Logger } from '../../log/log.ts';
 import type { PeerCalls } from '../../peers/peer-calls.ts';
+import type { QualityReports } from '../../quality/quality-reports.ts';
 import type { RelayTree } from '../../directory/relay-tree.ts';
 import type { SessionNames } from '../../directory/session-names.ts';
 import type { StreamDirectory } from '../../directory/stream-directory.ts';
@@ -37,6 +38,7 @@ export interface PlaylistPublisherOptions {
   readonly cluster: Pick<Cluster, 'self' | 'nodes' | 'connect'>;
   readonly access: Access;
   readonly redirects: Redirects;
+  readonly quality: QualityReports;
   readonly directory: StreamDirectory;
   readonly tree: RelayTree;
   readonly calls: PeerCalls;
@@ -139,6 +141,7 @@ export class PlaylistPublisher {
         this.#find(application, name, query),
       crossDomains: new CrossDomainRules(form.module, crossDomains),
       counts: this.counts,
+      quality: options.quality,
     };
     this.handler = playlistHandler(form, found);
     this.routes = playlistRoutes(form, found, this.handler);

@@ -39,6 +39,10 @@ const HOST = /^(?:[\w.-]+|\[[\da-f:.]+\])(?::\d+)?$/i;
 const READ = new Set<string>([
   'accept-encoding',
   'access-control-request-headers',
+  'cmcd-object',
+  'cmcd-request',
+  'cmcd-session',
+  'cmcd-status',
   'host',
   'origin',
   'range',

@@ -97,6 +97,23 @@ export interface SessionSummary {
   readonly totalBytesOut: number;
 }
 
+/** Figures of players' reports, of a stream or one of its renditions. */
+export interface QualityFigures {
+  readonly reports: number;
+  readonly starvations: number;
+  readonly droppedFrames: number;
+  readonly startupSeconds?: { readonly p95: number } | undefined;
+  readonly latencySeconds?: { readonly average: number } | undefined;
+  readonly bufferSeconds?: { readonly average: number } | undefined;
+  readonly bitrateRatio?: { readonly average: number } | undefined;
+}
+
+/** A row of `/v1/cluster/quality`. */
+export interface QualitySummary extends QualityFigures {
+  readonly stream: string;
+  readonly renditions: readonly (QualityFigures & { readonly rendition: string })[];
+}
+
 /** A row of `/v1/cluster/nodes`. */
 export interface NodeInfo {
   readonly id: string;

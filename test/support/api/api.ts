@@ -29,6 +29,7 @@ import { openRecordings } from '../recording/finished.ts';
 import { Journal } from '../../../src/recording/journal.ts';
 import { RecordKind } from '../../../src/recording/kind.ts';
 import { Records } from '../../../src/recording/records.ts';
+import { QualityReports } from '../../../src/quality/quality-reports.ts';
 import { Queues } from '../../../src/stats/queues.ts';
 import { Tasks } from '../../../src/tasks/tasks.ts';
 import { CodecInventory } from '../../../src/transcode/codecs.ts';
@@ -166,6 +167,7 @@ export async function apiOptions(
     recordings: openRecordings(folder),
     playlists: [],
     queues: new Queues(registry),
+    quality: new QualityReports(),
     sessions: new StreamSessions(registry, others, calls),
     owners: new StreamOwners({ registry, cluster, calls, directory, names, log }),
     log,

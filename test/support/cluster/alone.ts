@@ -2,6 +2,7 @@ import type { AccessOptions } from '../../../src/access/access.ts';
 import { signedPolicy } from '../../../src/access/policy/guard.ts';
 import { AdmissionWebhooks } from '../../../src/access/webhooks/index.ts';
 import type { Registry } from '../../../src/core/registry.ts';
+import { QualityReports } from '../../../src/quality/quality-reports.ts';
 import { LiveStreams } from '../../../src/web/live-streams.ts';
 import { openAlone } from './cluster.ts';
 import { nodeParts } from './node-parts.ts';
@@ -22,6 +23,7 @@ export async function aloneWith(registry: Registry, access: Partial<AccessOption
     names,
     sessionNames,
     redirects,
+    quality: new QualityReports(),
     access: parts.access({
       guards: [signedPolicy(() => []), webhooks.guard],
       webhookSessions: webhooks.sessions,

@@ -5,6 +5,7 @@ import Fastify from 'fastify';
 import type { PeerRequest } from '#cluster';
 import type { OutputStream } from '../../../src/core/output-stream.ts';
 import type { Track } from '../../../src/core/track.ts';
+import { QualityReports } from '../../../src/quality/quality-reports.ts';
 import { RelayTree } from '../../../src/directory/relay-tree.ts';
 import { HLS } from '../../../src/publishers/hls/ts/index.ts';
 import { LLHLS } from '../../../src/publishers/hls/ll/index.ts';
@@ -75,6 +76,7 @@ export async function openLlhlsNode(
     calls,
     sessionNames,
     redirects,
+    quality: new QualityReports(),
     log,
     tokenKeys: [Buffer.alloc(32, 7)],
   };
@@ -94,6 +96,7 @@ export async function openLlhlsNode(
   });
   return {
     id,
+    quality: options.quality,
     registry,
     application,
     cluster,

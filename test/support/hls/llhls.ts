@@ -79,6 +79,7 @@ export async function openLlhls(t: Pick<ExecutionContext, 'teardown'>, setup: Ll
   });
   return {
     registry,
+    quality: options.quality,
     application,
     publisher,
     /** Of LL-HLS, and of HLS with MPEG-TS where that is on. */

@@ -88,6 +88,8 @@ export interface PlayedStream {
 
 /** Playlists and media of a stream. Answers synchronously what is available. */
 export interface PlayedFiles {
+  /** True when nothing more comes; another request may find the stream elsewhere. */
+  readonly ended: boolean;
   readonly config: HlsPublisherConfig;
   /**
    * Answers a request for a child file.

@@ -2,8 +2,9 @@ import { isGuarded } from '../../../config/enables.ts';
 import type { Application } from '../../../core/application.ts';
 import type { Viewing } from '../../../core/counters.ts';
 import { kilnError, type KilnError } from '../../../errors.ts';
+import { carriedReport, queryWithoutReport } from '../../../quality/carried-report.ts';
 import type { Exchange } from '../answer/exchange.ts';
-import type { FileAnswer, PlayedStream, Viewer } from '../answer/played-stream.ts';
+import type { FileAnswer, PlayedFiles, PlayedStream, Viewer } from '../answer/played-stream.ts';
 import { parseDirectives, withoutDirectives } from '../blocking-reload/directives.ts';
 import { holdOn } from '../blocking-reload/held-requests.ts';
 import type { HlsForm } from '../package/hls-form.ts';
@@ -32,7 +33,7 @@ export function serveChild(
   return after(directory.stream(application, name, undefined), (played) => {
     if (played === undefined) throw notThere(form, directory, application, params);
     return after(admit(form, directory, application, played, params), (viewer) =>
-      serveFile(form, directory, played, viewer, params.file, query, exchange),
+      serveFile(form, directory, application, played, viewer, params, query, exchange),
     );
   });
 }
@@ -68,14 +69,16 @@ function admit(
 
 function serveFile(
   form: HlsForm,
-  { registry, counts }: Directory,
+  directory: Directory,
+  application: Application,
   { stream, viewers }: PlayedStream,
   viewer: Viewer | undefined,
-  file: string,
+  { file, stream: name }: Params,
   query: string,
   exchange: Exchange,
 ): Promise<void> | void {
-  const asked = file.endsWith(PLAYLIST) ? query : '';
+  const { registry, counts } = directory;
+  const asked = file.endsWith(PLAYLIST) ? queryWithoutReport(query) : '';
   const directives = form.directives ? parseDirectives(asked) : withoutDirectives(asked);
   const { cacheControl: ages } = stream.config;
   const onSent = (bytes: number): void => viewers.sent(bytes, viewer);
@@ -85,6 +88,7 @@ function serveFile(
       return sendNothing(exchange);
     }
     counts.answered(answer.kind, 200);
+    noteReport(directory, application, name, stream, query, exchange, form.rendition(file));
     if (answer.kind === 'chunklist') {
       const { chunklistMaxAge = stream.config.originMode ? ORIGIN_CHUNKLIST_AGE : 0 } = ages;
       const age = answer.asNamed ? ages.chunklistWithDirectivesMaxAge : chunklistMaxAge;
@@ -93,6 +97,21 @@ function serveFile(
     if (answer.kind !== 'init' && viewer !== undefined) noteJoin(registry.counters.viewing, form.kind, viewer);
     return sendMedia(answer, answer.kind === 'part' ? ages.partialSegmentMaxAge : ages.segmentMaxAge, exchange, onSent);
   });
+}
+
+/** Counts the report that a player's request carries, if any. @param query of its URL, without `?` */
+export function noteReport(
+  { quality }: Directory,
+  { vhost, name: app }: Application,
+  name: string,
+  source: PlayedFiles,
+  query: string,
+  { request }: Exchange,
+  rendition?: string,
+): void {
+  const report = carriedReport(query, request.headers);
+  if (report !== undefined)
+    quality.take(report, 'request', source, { vhost: vhost.name, app, stream: name }, rendition);
 }
 
 /** A player with an older token resumes its session: this is no join. */

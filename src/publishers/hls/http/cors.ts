@@ -4,6 +4,8 @@ import type { Application } from '../../../core/application.ts';
 import type { Exchange } from '../answer/exchange.ts';
 
 const METHODS = 'OPTIONS, HEAD, GET';
+/** Methods of routes that take reports. */
+export const REPORT_METHODS = 'OPTIONS, POST';
 
 /** Headers by which browsers let pages of other origins read an answer (docs/compatibility.md#authentication-and-cors). */
 class Cors {
@@ -16,13 +18,13 @@ class Cors {
   }
 
   /** @param requested value of Access-Control-Request-Headers */
-  headers(origin: string | undefined, requested: string | undefined): Record<string, string> {
+  headers(origin: string | undefined, requested: string | undefined, methods: string): Record<string, string> {
     const allowed = this.#allowed(origin);
     const headers: Record<string, string> = {};
     if (allowed !== '*') headers['vary'] = 'Origin';
     if (allowed === undefined) return headers;
     headers['access-control-allow-origin'] = allowed;
-    headers['access-control-allow-methods'] = METHODS;
+    headers['access-control-allow-methods'] = methods;
     if (allowed !== '*') headers['access-control-allow-credentials'] = 'true';
     if (requested !== undefined) headers['access-control-allow-headers'] = requested;
     for (const { key, value } of this.#extra) headers[key.toLowerCase()] = value;
@@ -49,7 +51,7 @@ export class CrossDomainRules {
     return followsRedirects(this.#of(application));
   }
 
-  apply(application: Application, { request, headers }: Exchange): void {
+  apply(application: Application, { request, headers }: Exchange, methods = METHODS): void {
     const crossDomains = this.#of(application);
     if (crossDomains === undefined) return;
     let cors = this.#cors.get(application);
@@ -58,7 +60,7 @@ export class CrossDomainRules {
       this.#cors.set(application, cors);
     }
     const { origin, 'access-control-request-headers': requested } = request.headers;
-    Object.assign(headers, cors.headers(origin, requested));
+    Object.assign(headers, cors.headers(origin, requested, methods));
   }
 
   #of({ config: { publishers } }: Application): CrossDomainsConfig | undefined {

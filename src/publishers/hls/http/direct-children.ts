@@ -11,8 +11,10 @@ import { isTs } from './kind-constraint.ts';
  * unusual, are the router's.
  */
 const CHILD = /^\/([\w.~-]+)\/([\w.~-]+)\/([\w-]+)\/([\w.~-]+\.(?:m3u8|m4s|ts|vtt))(?:\?([^#]*))?$/;
-/** Characters; a shorter URL has no element that the router finds too long. */
-const MAX_URL = 1024;
+/** Characters; a shorter path has no element that the router finds too long. */
+const MAX_PATH = 1024;
+/** Characters of a URL: reports of players make queries long. */
+const MAX_URL = 8192;
 
 type Interceptor = NonNullable<FastifyInstance['interceptors']>[number];
 
@@ -23,7 +25,7 @@ type Interceptor = NonNullable<FastifyInstance['interceptors']>[number];
 export function directChildren(form: HlsForm, directory: Directory, log: Exchange['log']): Interceptor {
   return (request, response, { hostname, headers }) => {
     const { method, url = '' } = request;
-    if (method !== 'GET' || url.length > MAX_URL || isTs(url) !== form.inTs) return false;
+    if (method !== 'GET' || isTooLong(url) || isTs(url) !== form.inTs) return false;
     const match = CHILD.exec(url);
     if (match === null) return false;
     const [, app = '', stream = '', token = '', file = '', query = ''] = match;
@@ -37,4 +39,10 @@ export function directChildren(form: HlsForm, directory: Directory, log: Exchang
     });
     return true;
   };
+}
+
+function isTooLong(url: string): boolean {
+  if (url.length <= MAX_PATH) return false;
+  const mark = url.indexOf('?');
+  return url.length > MAX_URL || mark < 0 || mark > MAX_PATH;
 }

@@ -2,6 +2,7 @@ import type { Access } from '../../../access/access.ts';
 import type { Redirects } from '../../../access/redirects.ts';
 import type { Application } from '../../../core/application.ts';
 import type { Registry } from '../../../core/registry.ts';
+import type { QualityReports } from '../../../quality/quality-reports.ts';
 import type { PlaylistCounts } from '../answer/counts.ts';
 import type { PlayedStream } from '../answer/played-stream.ts';
 import type { SessionTokens } from '../answer/token.ts';
@@ -27,6 +28,7 @@ export interface Directory {
   readonly redirects: Redirects;
   readonly crossDomains: CrossDomainRules;
   readonly counts: PlaylistCounts;
+  readonly quality: QualityReports;
 }
 
 /** Elements of the path of a request. */

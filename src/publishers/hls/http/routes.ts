@@ -10,10 +10,11 @@ import { holdNewOn } from '../blocking-reload/held-requests.ts';
 import type { HlsForm } from '../package/hls-form.ts';
 import { readStart, withoutStart } from '../rewind/start-offset.ts';
 import { answering } from './answering.ts';
-import { serveChild } from './children.ts';
+import { noteReport, serveChild } from './children.ts';
 import { applicationOf, type Directory, type Params } from './directory.ts';
 import { directChildren } from './direct-children.ts';
 import { KIND, kindConstraint } from './kind-constraint.ts';
+import { reportRoutes } from './report-routes.ts';
 import { respond } from './respond.ts';
 import { sendNothing, sendText, STARTING_STATUS } from './send.ts';
 
@@ -44,6 +45,7 @@ export function playlistRoutes(form: HlsForm, directory: Directory, handler: Pla
     );
     if (!app.hasConstraintStrategy(KIND)) app.addConstraintStrategy(kindConstraint);
     const constraints = form.inTs ? { [KIND]: 'ts' } : {};
+    await app.register(reportRoutes(form, directory));
     for (const url of [`/:app/:stream/${FILE}`, `/:app/:stream/:token/${FILE}`]) {
       app.route<{ Params: Params }>({ method: ['GET', 'HEAD'], url, constraints, exposeHeadRoute: false, handler });
       app.route<{ Params: Params }>({
@@ -130,9 +132,9 @@ async function serveMaster(
     const terms = { until: grant.until, guarded, vhost, openings: grant.openings };
     const rest = start === undefined ? search : withoutStart(search);
     const options = { file: playlist, query: rest, start, plays, base, terms, grant, signal, since, hold };
-    return played && { ...played, master: await played.viewers.master(options) };
+    return played && { ...played, application, streamName, master: await played.viewers.master(options) };
   });
-  const { stream, viewers, master } = admitted.found;
+  const { stream, viewers, master, application, streamName } = admitted.found;
   if (master === undefined) admitted.end('the stream has not started');
   else if (!plays) admitted.end('the playlist itself was not asked for');
   else if (stream.config.originMode) admitted.end('there are no sessions in OriginMode');
@@ -141,6 +143,7 @@ async function serveMaster(
     return sendNothing(exchange);
   }
   directory.counts.answered('master', 200);
+  noteReport(directory, application, streamName, stream, queryOf(request.url), exchange);
   const { text, viewer: player } = master;
   return sendText(text, stream.config.cacheControl.masterPlaylistMaxAge, exchange, (bytes) =>
     viewers.sent(bytes, player),

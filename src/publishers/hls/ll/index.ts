@@ -3,6 +3,7 @@ import type { LlhlsPublisherConfig } from '../../../config/model.ts';
 import { addDefaultPlaylist } from '../master/default-playlist.ts';
 import type { Media } from '../answer/played-stream.ts';
 import type { HlsForm } from '../package/hls-form.ts';
+import { trackOf } from './names.ts';
 import { Renditions } from './renditions.ts';
 
 const CHILD = /^(chunklist|iframes|init|seg|part)_/;
@@ -26,6 +27,7 @@ export const LLHLS: HlsForm = {
   package: (options) =>
     new Renditions({ ...options, config: options.application.config.publishers.llhls as LlhlsPublisherConfig }),
   mediaKind: (file) => MEDIA_KINDS[CHILD.exec(file)?.[1] ?? ''],
+  rendition: trackOf,
   isChild: (file) => CHILD.test(file),
   master: (file) => (file.endsWith(PLAYLIST) && !CHILD.test(file) ? file.slice(0, -PLAYLIST.length) : undefined),
 };

@@ -4,6 +4,7 @@ import type { Init } from '../../../packaging/segment.ts';
 import { contentHash } from '../answer/names.ts';
 
 const SUFFIX = 'llhls';
+const TRACK = /^(?:chunklist|iframes|init|seg|part)_(\d+)_(?:\d+_){0,2}(video|audio|subtitle)_/;
 
 export type MediaFileNames = Required<FileNames>;
 
@@ -40,6 +41,12 @@ export function subtitleNames({ trackId, streamKey, query }: Omit<NameParts, 'ty
     segment: (msn) => `seg_${trackId}_${msn}_${tail}.vtt${query}`,
     part: (msn, index) => `part_${trackId}_${msn}_${index}_${tail}.vtt${query}`,
   };
+}
+
+/** Track of a file, such as `video_1`: type and id; undefined for any other name. */
+export function trackOf(file: string): string | undefined {
+  const [, id, type] = TRACK.exec(file) ?? [];
+  return id === undefined ? undefined : `${type}_${id}`;
 }
 
 /** File name without its query. */

@@ -138,6 +138,10 @@ export class PackagedStream implements PlayedFiles {
     return this.#closed;
   }
 
+  get ended(): boolean {
+    return this.#closed;
+  }
+
   isContinuedBy(output: OutputStream): boolean {
     return this.interrupted && keptState(this.#options.form, output)?.run === this.run;
   }

@@ -46,6 +46,8 @@ export interface HlsForm {
   isChild(file: string): boolean;
   /** Kind of a media file by its name; undefined for any other name. */
   mediaKind(file: string): Media['kind'] | undefined;
+  /** Rendition that a media playlist or media belongs to by its name, as figures of quality have it; undefined for any other name. */
+  rendition(file: string): string | undefined;
   /** Name of the master playlist, without extension, that a file name asks for; undefined for any other name. */
   master(file: string): string | undefined;
 }

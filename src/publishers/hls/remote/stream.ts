@@ -164,7 +164,6 @@ export class RemoteStream implements PlayedFiles, PlayedViewers, PlayerCount {
     });
   }
 
-  /** True when nothing more comes; another request may find the stream elsewhere. */
   get ended(): boolean {
     return this.#chunklists.ended;
   }

@@ -23,6 +23,10 @@ export const HLS: HlsForm = {
     }),
   package: (options) => new TsPackage(options.application.config.publishers.hls as HlsPublisherConfig, options),
   mediaKind: (file) => (readName(file)?.msn === undefined ? undefined : 'segment'),
+  rendition: (file) => {
+    const variant = readName(file)?.variant;
+    return variant === undefined ? undefined : `variant_${variant}`;
+  },
   isChild: (file) => readName(file) !== undefined,
   master: (file) => (readName(file) === undefined ? MASTER.exec(file)?.[1] : undefined),
 };

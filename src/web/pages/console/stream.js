@@ -4,6 +4,7 @@ import { ApiError, appPath, streamPath } from './api.js';
 import { changeButton, Choice, facts, heading, Sparkline } from './parts.js';
 import { StreamImage } from './stream-image.js';
 import { pushForm } from './push.js';
+import { listQuality, qualityTable } from './quality.js';
 import { listPushes, listRecords, pushTable, recordTable, showTasks } from './tasks.js';
 import { playlistsOf, playlistTable, tracksOf, trackTable } from './tracks.js';
 import { connectionsText, Viewers } from './viewers.js';
@@ -31,6 +32,7 @@ export function streamView(api, own) {
   const rate = new Sparkline(80);
   const [tracks, playlists] = [trackTable(), playlistTable()];
   const viewers = new Viewers(api, own, path);
+  const quality = qualityTable();
   const addresses = new Addresses(own);
   const [records, pushes] = [recordTable(api), pushTable(api)];
   const remove = changeButton(api, 'Delete', () => api.call('DELETE', path), {
@@ -53,6 +55,7 @@ export function streamView(api, own) {
     ]);
     const names = new Set(info.outputs.map(({ name }) => name));
     outputs.show([...names]);
+    quality.show(await listQuality(api, own, names), ({ stream: name, rendition }) => `${name} ${rendition}`);
     const illustrated = info.outputs.find(({ tracks: all }) => all.some(({ video }) => IMAGES.has(video?.codec ?? '')));
     const hasVideo = info.input.tracks.some((track) => track.video !== undefined);
     image.update({ ...own, video: hasVideo || undefined, thumbnail: illustrated?.name });
@@ -83,6 +86,8 @@ export function streamView(api, own) {
     playlists.element,
     element('h2', {}, 'Viewers'),
     viewers.element,
+    element('h2', {}, 'Quality as players report it'),
+    quality.element,
     outputs.element,
     element('h2', {}, 'Recordings'),
     ...(api.isReadOnly ? [] : [recordForm(api, own, target)]),

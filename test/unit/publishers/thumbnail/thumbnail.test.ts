@@ -40,7 +40,7 @@ async function open(t: ExecutionContext, { thumbnail = {}, vhost, crossDomains, 
     ],
     ...vhost,
   });
-  const { cluster, access, directory, tree, calls, sessionNames, redirects, live } = await aloneWith(
+  const { cluster, access, directory, tree, calls, sessionNames, redirects, quality, live } = await aloneWith(
     registry,
     admitting,
   );
@@ -54,6 +54,7 @@ async function open(t: ExecutionContext, { thumbnail = {}, vhost, crossDomains, 
     calls,
     sessionNames,
     redirects,
+    quality,
     log: pino({ level: 'silent' }),
     tokenKeys: [Buffer.alloc(32)],
   });

@@ -10,6 +10,7 @@ import type { ReadOnlyLink } from '../../../../src/api/routes/read-only-links.ts
 import type { RecordingPage } from '../../../../src/api/routes/recordings.ts';
 import type { RecordInfo } from '../../../../src/api/routes/records.ts';
 import type { ScheduledChannel } from '../../../../src/api/scheduled-channel.ts';
+import type { QualitySummary } from '../../../../src/quality/summary.ts';
 import type { SessionSummary } from '../../../../src/stats/session-summary.ts';
 import type { StreamSummary } from '../../../../src/stats/stream-summary.ts';
 import { loadAssets } from '../../../../src/web/assets.ts';
@@ -23,6 +24,7 @@ export type Checked = [
   Read<Answers.PublishPlaces, PublishPlaces & { here: boolean }>,
   Read<Answers.StreamSummary, StreamSummary>,
   Read<Answers.SessionSummary, SessionSummary>,
+  Read<Answers.QualitySummary, QualitySummary>,
   Read<Answers.NodeInfo, NodeInfo>,
   Read<Answers.LoggedEvent, LoggedEvent>,
   Read<Answers.ChannelRow, ChannelRow>,
