@@ -176,6 +176,30 @@ const STREAMS: DashboardSpec = {
           ],
           { about: 'RTP packets, SRT messages and gaps in MPEG-TS: RTMP loses nothing, but falls behind.' },
         ),
+        graph(
+          'SRT: round-trip time and buffer',
+          's',
+          [
+            {
+              expr: `kiln_stream_srt_rtt_seconds{${STREAM}}`,
+              legend: `round trip ${STREAM_NAME} {{direction}}`,
+            },
+            {
+              expr: `kiln_stream_srt_buffer_seconds{${STREAM}}`,
+              legend: `buffer ${STREAM_NAME} {{direction}}`,
+            },
+          ],
+          { about: 'A latency of less than three to four round trips leaves no time to send lost packets again.' },
+        ),
+        graph(
+          'SRT: packets lost, sent again and dropped',
+          'cps',
+          (['lost', 'retransmitted', 'dropped', 'belated', 'undecryptable'] as const).map((what) => ({
+            expr: sum(`${ONE_STREAM}, direction`, rate(`kiln_stream_srt_${what}_packets_total`, STREAM)),
+            legend: `${what} ${STREAM_NAME} {{direction}}`,
+          })),
+          { about: 'Lost ones are sent again; what is dropped was too late in spite of that.' },
+        ),
         graph('Reconnects', 'none', [
           {
             expr: `increase(kiln_stream_reconnects_total{${STREAM}}${RATE})`,

@@ -1,4 +1,5 @@
 import { Histogram } from '../lib/histogram.ts';
+import { Links, type Link } from './links.ts';
 
 /** Kinds under which statistics count connections of viewers. */
 export const PUBLISHER_KINDS = [
@@ -112,6 +113,9 @@ export class Counters {
   slowReaders = 0;
   /** Packets of the input that never came. */
   lostPackets = 0;
+  /** Connections that tell how their network fares: of sources, and of viewers and pushes. */
+  readonly linksIn = new Links();
+  readonly linksOut = new Links();
   /** How viewers fare, by protocol: of the whole node. */
   readonly viewing: Viewing;
   totalConnections = 0;
@@ -169,6 +173,15 @@ export class Counters {
   source(kind: ProviderKind): () => void {
     this.#sources(kind, 1);
     return once(() => this.#sources(kind, -1));
+  }
+
+  /** A connection brings media, or takes them; call the answer, once, when it has gone. */
+  link(direction: 'in' | 'out', link: Link): () => void {
+    const key = direction === 'in' ? 'linksIn' : 'linksOut';
+    for (let level: Counters | undefined = this; level !== undefined; level = level.#parent) level[key].add(link);
+    return once(() => {
+      for (let level: Counters | undefined = this; level !== undefined; level = level.#parent) level[key].remove(link);
+    });
   }
 
   #viewers(kind: PublisherKind, step: 1 | -1): void {

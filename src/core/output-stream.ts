@@ -152,11 +152,13 @@ export class OutputStream extends Stream {
   addSession(session: Session): () => void {
     if (this.closed) return () => {};
     const uncount = this.counters.viewer(session.kind);
+    const unlink = session.link && this.counters.link('out', session.link);
     this.#sessions.set(session.id, session);
     const depart = () => {
       if (this.#sessions.get(session.id) === session) this.#sessions.delete(session.id);
       if (!this.#departures.delete(depart)) return;
       uncount();
+      unlink?.();
       if (!session.byPlaylist) this.#beside--;
       this.emit('viewers', this.#sessions.size);
       this.emit('left', session);

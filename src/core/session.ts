@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Flow, PublisherKind } from './counters.ts';
+import type { Link } from './links.ts';
 
 /** One viewer of one output stream, whatever the protocol. */
 export interface Session {
@@ -10,6 +11,8 @@ export interface Session {
   readonly out: Flow;
   /** Takes only tracks that a playlist of its stream names; absent: any of them. */
   readonly byPlaylist?: boolean;
+  /** Absent where its transport does not tell how it fares. */
+  readonly link?: Link | undefined;
   /** Disconnects the viewer and keeps it out of the stream, on this node, as long as its URL names this session. */
   kick(): void;
 }

@@ -3,6 +3,7 @@ import { BitstreamError } from '../codecs/bits.ts';
 import { Flow } from '../core/counters.ts';
 import type { GopCache } from '../core/gop-cache.ts';
 import { KeyGate } from '../core/key-gate.ts';
+import type { Link } from '../core/links.ts';
 import type { Packet } from '../core/packet.ts';
 import { Reader, type ReaderLimits } from '../core/reader.ts';
 import type { Session } from '../core/session.ts';
@@ -82,6 +83,10 @@ export class PushSession implements Session {
       () => clearInterval(timer),
     );
     return this.#taken;
+  }
+
+  get link(): Link | undefined {
+    return this.#sink.link;
   }
 
   get tracks(): readonly Track[] {

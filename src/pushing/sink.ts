@@ -1,3 +1,4 @@
+import type { Link } from '../core/links.ts';
 import type { Packet } from '../core/packet.ts';
 import type { Track } from '../core/track.ts';
 import type { Destination } from './destination.ts';
@@ -10,6 +11,8 @@ export interface Sink {
   readonly takesBursts: boolean;
   /** Bytes sent, including those of the protocol. */
   readonly sentBytes: number;
+  /** Absent where its transport does not tell how it fares. */
+  readonly link?: Link | undefined;
   /** Reason why a track cannot be carried; undefined for one that can. */
   objection(track: Track): string | undefined;
   /**

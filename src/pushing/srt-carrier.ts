@@ -3,6 +3,7 @@ import { Watchdog } from '../lib/watchdog.ts';
 import type { SrtCalls } from '../protocols/srt/calls.ts';
 import type { SrtConnection } from '../protocols/srt/connection.ts';
 import { SrtError } from '../protocols/srt/error.ts';
+import { SrtLink } from '../protocols/srt/link.ts';
 import { readSrtQuery } from '../protocols/srt/query.ts';
 import type { Destination } from './destination.ts';
 import { PushError } from './error.ts';
@@ -27,6 +28,7 @@ export function srtCarrier(calls: SrtCalls) {
 
 class SrtCarrier implements Carrier {
   readonly takesBursts = true;
+  readonly link = new SrtLink('sent');
   readonly #connection: SrtConnection;
   readonly #options: SinkOptions;
   readonly #messageBytes: number;
@@ -40,6 +42,7 @@ class SrtCarrier implements Carrier {
     const most = connection.maxMessageBytes;
     this.#messageBytes = Math.max(PACKET_BYTES, Math.min(MESSAGE_BYTES, most - (most % PACKET_BYTES)));
     connection.handlers = {
+      counted: (statistics) => this.link.counted(statistics),
       data: () => {},
       writable: () => this.#resume(),
       close: (reason) => this.#fail(reason),

@@ -1,3 +1,4 @@
+import type { Link } from '../core/links.ts';
 import type { Packet } from '../core/packet.ts';
 import type { Track } from '../core/track.ts';
 import { TsMuxer } from '../containers/mpegts/muxer.ts';
@@ -6,7 +7,7 @@ import type { Destination } from './destination.ts';
 import type { OpenSink, Sink, SinkOptions } from './sink.ts';
 
 /** Transport of MPEG-TS packets to a destination. */
-export interface Carrier extends Pick<Sink, 'takesBursts' | 'sentBytes' | 'finish' | 'close'> {
+export interface Carrier extends Pick<Sink, 'takesBursts' | 'sentBytes' | 'link' | 'finish' | 'close'> {
   /**
    * @param packets whole transport packets
    * @returns false when the send queue is full, until `writable` is called; they are sent all the same
@@ -26,12 +27,14 @@ export function tsSink(open: OpenCarrier): OpenSink {
 class TsSink implements Sink {
   readonly isSingle = false;
   readonly takesBursts: boolean;
+  readonly link: Link | undefined;
   readonly #carrier: Carrier;
   readonly #ts: LiveTs;
   #hasRoom = true;
 
   constructor(carrier: Carrier, { leftOut }: SinkOptions) {
     this.takesBursts = carrier.takesBursts;
+    this.link = carrier.link;
     this.#carrier = carrier;
     const unit = (_unit: unknown, data: Buffer): void => {
       this.#hasRoom = carrier.send(data);

@@ -15,6 +15,7 @@ import { encoderFamilies, type Encoders } from '../stats/metrics/encoders.ts';
 import { EventLoop } from '../stats/metrics/event-loop.ts';
 import { Exposition } from '../stats/metrics/exposition.ts';
 import { gauge, type Family } from '../stats/metrics/family.ts';
+import { linkFamilies } from '../stats/metrics/links.ts';
 import { logFamilies } from '../stats/metrics/log.ts';
 import { mediaWorkerFamilies, type MediaWorkers } from '../stats/metrics/media-workers.ts';
 import { playlistFamilies, type Playlists } from '../stats/metrics/playlists.ts';
@@ -78,6 +79,7 @@ export function openMetrics(options: MetricsOptions) {
     ...alertFamilies(options.alerts),
     ...logFamilies(),
     ...streamFamilies(streams),
+    ...linkFamilies(streams),
   ];
   return {
     families,

@@ -2,6 +2,7 @@ import Type, { type Static } from 'typebox';
 import { PUBLISHER_KINDS } from '../core/counters.ts';
 import { localTime } from '../lib/local-time.ts';
 import type { Registry } from '../core/registry.ts';
+import { LinkSummary, linkSummary } from './link-summary.ts';
 import { rate } from './stream-summary.ts';
 
 export const SessionSummary = Type.Object({
@@ -12,6 +13,7 @@ export const SessionSummary = Type.Object({
   createdTime: Type.String(),
   bitrateOut: Type.Integer({ description: 'Bits per second' }),
   totalBytesOut: Type.Integer(),
+  srt: Type.Optional(LinkSummary),
 });
 export type SessionSummary = Static<typeof SessionSummary>;
 
@@ -34,7 +36,7 @@ export function sessionSummaries(registry: Registry, node: string, page: Session
     Array.from(sessions.values(), (session) => ({ id: session.id, output: name, session })),
   );
   const recorded = viewers.map((session) => ({ id: session.id, output: page.stream, session }));
-  return pageOf([...sessions, ...recorded], page).map(({ id, output, session: { kind, createdTime, out } }) => ({
+  return pageOf([...sessions, ...recorded], page).map(({ id, output, session: { kind, createdTime, out, link } }) => ({
     id,
     node,
     publisher: kind,
@@ -42,6 +44,7 @@ export function sessionSummaries(registry: Registry, node: string, page: Session
     createdTime: localTime(createdTime),
     bitrateOut: rate(out),
     totalBytesOut: out.totalBytes,
+    ...(link?.figures && { srt: linkSummary(link.figures, link.figures.counts) }),
   }));
 }
 

@@ -4,6 +4,7 @@ import { keyFrameSeconds } from '../core/meter.ts';
 import type { Registry } from '../core/registry.ts';
 import type { InputStream } from '../core/input-stream.ts';
 import { localTime } from '../lib/local-time.ts';
+import { joinSrt, srtOf, SrtSummary } from './link-summary.ts';
 
 const Video = Type.Object({
   codec: Type.String(),
@@ -46,6 +47,7 @@ export const StreamSummary = Type.Object({
   droppedPackets: Type.Integer({
     description: 'Packets dropped because viewers, encoders or recordings were too slow',
   }),
+  srt: Type.Optional(SrtSummary),
 });
 export type StreamSummary = Static<typeof StreamSummary>;
 
@@ -79,11 +81,13 @@ export function joinSummaries(rows: readonly StreamSummary[]): StreamSummary[] {
     if (owner === undefined) streams.set(key, row);
     else {
       const { viewers, bitrateOut, droppedPackets } = owner;
+      const srt = joinSrt(owner.srt, row.srt);
       streams.set(key, {
         ...owner,
         viewers: viewers + row.viewers,
         bitrateOut: bitrateOut + row.bitrateOut,
         droppedPackets: droppedPackets + row.droppedPackets,
+        ...(srt && { srt }),
       });
     }
   }
@@ -96,6 +100,7 @@ function summary(input: InputStream): Omit<StreamSummary, 'vhost' | 'app' | 'nod
   const audio = tracks.find((track) => track.type === 'audio');
   const measured = video && input.measured(video.id);
   const framerate = measured?.framerateLatest || measured?.framerateAvg || video?.framerate || 0;
+  const srt = srtOf(counters);
   const pictured = [...input.outputs.values()].find((output) => output.tracks.some(({ type }) => type === 'image'));
   return {
     stream: input.name,
@@ -123,6 +128,7 @@ function summary(input: InputStream): Omit<StreamSummary, 'vhost' | 'app' | 'nod
     jitter: rounded(Math.max(0, ...tracks.map(({ id }) => arrival.jitter(id)))),
     lostPackets: counters.lostPackets,
     droppedPackets: counters.droppedPackets,
+    ...(srt && { srt }),
   };
 }
 

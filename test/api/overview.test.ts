@@ -1,5 +1,6 @@
 import test from 'ava';
 import { Flow, type PublisherKind } from '../../src/core/counters.ts';
+import { NO_COUNTS } from '../../src/core/links.ts';
 import type { OutputStream } from '../../src/core/output-stream.ts';
 import type { SessionSummary } from '../../src/stats/session-summary.ts';
 import { joinSummaries, type StreamSummary } from '../../src/stats/stream-summary.ts';
@@ -34,6 +35,13 @@ test('live streams at a glance', async (t) => {
   const named = async (query: string) =>
     (await call('GET', `/v1/cluster/streams?${query}`)).body?.response as StreamSummary[];
   t.like((await named('vhost=default&app=app&stream=live'))[0], { lostPackets: 3, droppedPackets: 2 });
+  t.false('srt' in ((await named('stream=live'))[0] ?? {}), 'it has had no SRT connection');
+  const link = (rttMs: number) => ({
+    figures: { rttMs, capacity: 5000, bufferedMs: 60, counts: { ...NO_COUNTS, packets: 9, dropped: 1 } },
+  });
+  input.counters.link('in', link(12.345));
+  const figures = { capacity: 5000, buffer: 60, ...NO_COUNTS, packets: 9, dropped: 1 };
+  t.deepEqual((await named('stream=live'))[0]?.srt, { in: { connections: 1, rtt: 12.35, ...figures } });
   for (const query of ['vhost=other', 'app=other', 'vhost=default&app=app&stream=other'])
     t.deepEqual(await named(query), [], query);
 });
@@ -57,6 +65,16 @@ test('a stream is one row with the viewers of all nodes, whichever node answers 
   t.deepEqual(joinSummaries([owner, relay]), joined);
   t.deepEqual(joinSummaries([relay, owner]), joined);
   t.is(joinSummaries([owner, { ...owner, stream: 'other' }]).length, 2);
+  const srt = { connections: 1, rtt: 5, capacity: 0, buffer: 1, ...NO_COUNTS, packets: 2 };
+  const [first, second] = [
+    { ...owner, srt: { in: srt, out: srt } },
+    { ...relay, srt: { out: { ...srt, connections: 2, rtt: 4, capacity: 7, lost: 3 } } },
+  ];
+  t.deepEqual(joinSummaries([first, relay])[0]?.srt, { in: srt, out: srt });
+  t.deepEqual(joinSummaries([first, second])[0]?.srt, {
+    in: srt,
+    out: { ...srt, connections: 3, capacity: 7, lost: 3, packets: 4 },
+  });
 });
 
 test('the viewers of a stream by protocol, a part of them at a time', async (t) => {

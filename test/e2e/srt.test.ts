@@ -2,7 +2,9 @@ import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
+import type { SessionSummary } from '../../src/stats/session-summary.ts';
 import type { StreamInfo } from '../../src/stats/stream-schema.ts';
+import type { StreamSummary } from '../../src/stats/stream-summary.ts';
 import { patternArguments, Program } from '../support/media/ffmpeg.ts';
 import { Teardown } from '../support/programs/teardown.ts';
 import { Kiln, type KilnOptions } from '../support/server/kiln.ts';
@@ -97,6 +99,22 @@ test('ffmpeg publishes H264 and AAC, which the API lists and ffprobe and LL-HLS 
   t.deepEqual(streams.map(({ codec_name }) => codec_name).sort(), ['aac', 'h264']);
   t.is(streams.find(({ codec_name }) => codec_name === 'h264')?.width, 160);
   t.true(packets.find(({ codec_type }) => codec_type === 'video')?.flags.startsWith('K'), 'it begins with a key frame');
+  const player = new Program('ffmpeg', ['-i', `${kiln.srtPlayUrl('talk')}&connect_timeout=60000`, '-f', 'null', '-']);
+  t.teardown(() => player.stop());
+  const srt = await until('the figures of both connections are known', async () => {
+    const { body } = await kiln.api<StreamSummary[]>('/v1/cluster/streams?stream=talk');
+    const found = body.response[0]?.srt;
+    const known = (found?.in?.packets ?? 0) > 0 && (found?.out?.packets ?? 0) > 0 && (found?.out?.rtt ?? 0) > 0;
+    return known && { in: found?.in, out: found?.out };
+  });
+  t.like(srt.in, { connections: 1, undecryptable: 0 });
+  t.true((srt.in?.rtt ?? 0) > 0, JSON.stringify(srt));
+  await until('the session of the viewer has figures, too', async () => {
+    const { body } = await kiln.api<SessionSummary[]>('/v1/cluster/sessions?vhost=default&app=app&stream=talk&count=5');
+    return body.response.some(({ publisher, srt: own }) => publisher === 'srt' && own !== undefined && own.rtt > 0);
+  });
+  await player.stop();
+
   const playlist = await until('LL-HLS has it too', async () => {
     const answer = await fetch(kiln.httpUrl('/app/talk/llhls.m3u8'));
     return answer.status === 200 && answer.text();

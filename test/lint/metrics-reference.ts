@@ -56,6 +56,7 @@ const LABELS: Readonly<Record<string, readonly string[]>> = {
   kiln_faults_total: ['module'],
   kiln_stream_: STREAM,
   kiln_stream_info: [...STREAM, 'source'],
+  kiln_stream_srt_: [...STREAM, 'direction'],
   kiln_stream_viewers: [...STREAM, 'protocol'],
   kiln_stream_track_: TRACK,
   kiln_stream_track_info: [...TRACK, 'codec'],

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { launchBrowser } from '../support/hls/browser.ts';
-import { startBusyNodes, visit, withoutData } from '../support/cluster/busy-nodes.ts';
+import { BUSY_STREAMS, startBusyNodes, visit, withoutData } from '../support/cluster/busy-nodes.ts';
 import type { Kiln } from '../support/server/kiln.ts';
 import { encodeClip } from '../support/load/clip.ts';
 import { worstShare } from '../support/load/frame-log.ts';
@@ -14,7 +14,7 @@ import { Prometheus, SCRAPE_TOKEN, shippedSettings } from '../support/api/promet
 import { Teardown } from '../support/programs/teardown.ts';
 import { until } from '../support/time/until.ts';
 
-/** The streams of this load, besides that of `startBusyNodes`, which has the encoder. */
+/** The streams of this load, besides those of `startBusyNodes`, which have encoders. */
 const APP = 'load';
 const LLHLS_XML =
   '<ChunkDuration>0.5</ChunkDuration><SegmentDuration>2</SegmentDuration><SegmentCount>10</SegmentCount>';
@@ -79,7 +79,10 @@ export async function operations(clip: string, minutes: number, print: (text: st
         publishers.ask('start', { port: (nodes[at] as Kiln).ports.rtmp, clip, streams: names(at), app: APP }),
       ),
     );
-    await until('all streams are there', async () => (await streamCount(a)) === nodes.length * STREAMS_EACH + 1);
+    await until(
+      'all streams are there',
+      async () => (await streamCount(a)) === nodes.length * STREAMS_EACH + BUSY_STREAMS,
+    );
     await Promise.all(loads.map((load, at) => watch(load, nodes[at] as Kiln)));
     await delay(WARM_UP_MS);
 

@@ -2,8 +2,10 @@
 export interface SrtStatistics {
   /** Smoothed round-trip time in milliseconds. */
   readonly rtt: number;
-  readonly received: SrtFlow;
+  readonly received: SrtReceived;
   readonly sent: SrtFlow;
+  /** Estimated capacity of the network, in bits per second. */
+  readonly capacity: number;
 }
 
 export interface SrtFlow {
@@ -12,6 +14,15 @@ export interface SrtFlow {
   readonly retransmitted: number;
   /** Packets that came, or would be sent, too late. */
   readonly dropped: number;
+  /** From the oldest to the newest packet in the buffer, in milliseconds. */
+  readonly buffered: number;
+}
+
+export interface SrtReceived extends SrtFlow {
+  /** Packets that came after their time, whether or not they had come before. */
+  readonly belated: number;
+  /** Packets that were encrypted with another key. */
+  readonly undecryptable: number;
 }
 
 /** `struct CBytePerfMon` has some 500 bytes in libsrt 1.5; later versions add to its end. */
@@ -26,8 +37,13 @@ const AT = {
   resent: 32,
   sendDropped: 64,
   receiveDropped: 68,
+  undecryptable: 72,
   receivedAgain: 164,
+  belated: 224,
   rtt: 328,
+  megabits: 336,
+  sendBuffered: 372,
+  receiveBuffered: 388,
 } as const;
 
 /** @param struct filled by `srt_bstats`, with totals that were never reset */
@@ -41,12 +57,17 @@ export function readStatistics(struct: Buffer): SrtStatistics {
       lost: count(AT.receiveLost),
       retransmitted: count(AT.receivedAgain),
       dropped: count(AT.receiveDropped),
+      buffered: count(AT.receiveBuffered),
+      belated: total(AT.belated),
+      undecryptable: count(AT.undecryptable),
     },
     sent: {
       packets: total(AT.sent),
       lost: count(AT.sendLost),
       retransmitted: count(AT.resent),
       dropped: count(AT.sendDropped),
+      buffered: count(AT.sendBuffered),
     },
+    capacity: Math.round(struct.readDoubleLE(AT.megabits) * 1e6),
   };
 }

@@ -143,10 +143,12 @@ export class Pull {
     const late = setTimeout(() => end({ reason: lateReason(this.#source) }), TRACKS_MS);
     let playedSince: number | undefined;
     let stopProbing: (() => void) | undefined;
+    let unlink: (() => void) | undefined;
     let source: PullSource | undefined;
     try {
       source = await unlessOver(ready ?? this.#options.open(this.url), ended);
       this.#source = source;
+      if (source?.link !== undefined) unlink = this.#options.input.counters.link('in', source.link);
       const sink = this.#sink(
         () => {
           clearTimeout(late);
@@ -167,6 +169,7 @@ export class Pull {
     } finally {
       clearTimeout(late);
       stopProbing?.();
+      unlink?.();
       signal.removeEventListener('abort', onAbort);
       this.#source = undefined;
       source?.close();

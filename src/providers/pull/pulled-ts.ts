@@ -1,3 +1,4 @@
+import type { Link } from '../../core/links.ts';
 import type { Connection } from '../../core/source.ts';
 import { FaultLog } from '../../log/log.ts';
 import { TsSource } from '../mpegts-intake/source.ts';
@@ -9,6 +10,7 @@ import { trackSink } from './track-sink.ts';
 /** Connection by which a transport stream arrives. */
 export interface TsLine {
   readonly connection: Connection;
+  readonly link?: Link;
   /** Starts to read: until then, what arrives waits where the protocol keeps it. */
   read(): void;
   /** Called once. */
@@ -18,6 +20,7 @@ export interface TsLine {
 /** A pulled stream that arrives as MPEG-TS. Its protocol passes on what it receives, and the end. */
 export class PulledTs implements PullSource {
   readonly connection: Connection;
+  readonly link: Link | undefined;
   readonly #line: TsLine;
   readonly #options: SourceOptions;
   readonly #faults: FaultLog;
@@ -29,6 +32,7 @@ export class PulledTs implements PullSource {
 
   constructor(line: TsLine, options: SourceOptions) {
     this.connection = line.connection;
+    this.link = line.link;
     this.#line = line;
     this.#options = options;
     this.#faults = new FaultLog(options.log);

@@ -1,3 +1,4 @@
+import type { Link } from '../../core/links.ts';
 import type { Packet } from '../../core/packet.ts';
 import type { Playlist } from '../../core/playlist.ts';
 import type { Connection } from '../../core/source.ts';
@@ -21,6 +22,8 @@ export interface SourceSink {
 /** Connection to an origin, which has described its stream. */
 export interface PullSource {
   readonly connection: Connection | undefined;
+  /** Absent where its transport does not tell how it fares. */
+  readonly link?: Link | undefined;
   /** Latest fault in the received data; undefined when there was none. */
   readonly trouble?: string | undefined;
   /** Resolves when it plays. @throws Error */

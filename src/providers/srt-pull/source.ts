@@ -3,7 +3,7 @@ import { parseSrtCallUrl, type SrtCallUrl } from '../../protocols/srt/call-url.t
 import type { SrtCalls } from '../../protocols/srt/calls.ts';
 import type { SrtConnection } from '../../protocols/srt/connection.ts';
 import { SrtError } from '../../protocols/srt/error.ts';
-import { LossLog } from '../../protocols/srt/loss-log.ts';
+import { SrtLink } from '../../protocols/srt/link.ts';
 import { PullError } from '../pull/error.ts';
 import { PulledTs } from '../pull/pulled-ts.ts';
 import type { OpenSource, SourceOptions } from '../pull/source.ts';
@@ -35,17 +35,18 @@ function parsed(target: string): SrtCallUrl {
 /** Until it plays, libsrt holds what the listener sends. */
 function opened(connection: SrtConnection, options: SourceOptions): PulledTs {
   const { address: remoteAddress, port: remotePort } = connection.peer;
+  const link = new SrtLink('received', options.log);
   const source = new PulledTs(
     {
       connection: { transport: 'SRT', protocol: 'SRT', remoteAddress, remotePort },
+      link,
       read: () => connection.read(),
       close: () => connection.close((srt) => options.log.debug({ srt }, 'SRT connection closed')),
     },
     options,
   );
-  const losses = new LossLog(options.log, 'received');
   connection.handlers = {
-    counted: (statistics) => losses.add(statistics),
+    counted: (statistics) => link.counted(statistics),
     data: (bytes) => source.push(bytes),
     lost: (messages) => source.lost(messages),
     close: () => source.end('the listener closed the connection'),

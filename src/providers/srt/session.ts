@@ -7,7 +7,7 @@ import { KilnError } from '../../errors.ts';
 import { hostInUrl } from '../../lib/address.ts';
 import { FaultLog, type Logger } from '../../log/log.ts';
 import type { SrtConnection } from '../../protocols/srt/connection.ts';
-import { LossLog } from '../../protocols/srt/loss-log.ts';
+import { SrtLink } from '../../protocols/srt/link.ts';
 import type { StreamId } from '../../protocols/srt/stream-id.ts';
 import { TsSource } from '../mpegts-intake/source.ts';
 import type { HeldMedia, HeldQueue } from './held-media.ts';
@@ -30,6 +30,8 @@ export class SrtSession {
   readonly #log: Logger;
   readonly #faults: FaultLog;
   readonly #held: HeldQueue;
+  readonly #link: SrtLink;
+  #unlink: (() => void) | undefined;
   #input: InputStream | undefined;
   #source: TsSource | undefined;
   readonly #gone = new AbortController();
@@ -48,9 +50,10 @@ export class SrtSession {
     });
     this.#faults = new FaultLog(this.#log);
     this.#held = context.held.open();
-    const losses = new LossLog(this.#log, 'received');
+    const link = new SrtLink('received', this.#log);
+    this.#link = link;
     connection.handlers = {
-      counted: (statistics) => losses.add(statistics),
+      counted: (statistics) => link.counted(statistics),
       data: (bytes) => this.#receive(bytes),
       lost: (messages) => this.#lose(messages),
       leaving: () => context.onLeaving(),
@@ -96,12 +99,14 @@ export class SrtSession {
     this.#held.close();
     this.#source?.close();
     this.#faults.close();
+    this.#unlink?.();
     this.#input?.close(reason);
     this.#context.onClose();
   }
 
   #begin(input: InputStream, config: SrtProviderConfig): void {
     this.#input = input;
+    this.#unlink = input.counters.link('in', this.#link);
     this.#source = new TsSource({
       sink: input,
       config,

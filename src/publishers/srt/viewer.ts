@@ -11,7 +11,7 @@ import { KilnError, kilnError } from '../../errors.ts';
 import { hostInUrl } from '../../lib/address.ts';
 import type { Logger } from '../../log/log.ts';
 import type { SrtConnection } from '../../protocols/srt/connection.ts';
-import { LossLog } from '../../protocols/srt/loss-log.ts';
+import { SrtLink } from '../../protocols/srt/link.ts';
 import type { StreamId } from '../../protocols/srt/stream-id.ts';
 import type { TsFeed } from '../ts/feed.ts';
 
@@ -43,6 +43,7 @@ export class SrtViewer implements Session {
   readonly byPlaylist = true;
   readonly createdTime = Date.now();
   readonly out = new Flow(this.createdTime);
+  readonly link: SrtLink;
   readonly #connection: SrtConnection;
   readonly #context: ViewerContext;
   readonly #log: Logger;
@@ -66,9 +67,10 @@ export class SrtViewer implements Session {
     const { peer } = connection;
     const { host, app, stream } = streamId;
     this.#log = context.log.child({ remote: `${hostInUrl(peer.address)}:${peer.port}`, host, app, stream });
-    const losses = new LossLog(this.#log, 'sent');
+    const link = new SrtLink('sent', this.#log);
+    this.link = link;
     connection.handlers = {
-      counted: (statistics) => losses.add(statistics),
+      counted: (statistics) => link.counted(statistics),
       data: () => this.close('it sends media to a port for viewers', 'warn'),
       writable: () => this.#resume(),
       close: (reason) => this.close(reason),

@@ -1,5 +1,6 @@
 import type { Application } from '../../core/application.ts';
 import { PUBLISHER_KINDS, type Counters, type PublisherKind } from '../../core/counters.ts';
+import { NO_COUNTS, plusCounts, type LinkCounts, type Links } from '../../core/links.ts';
 import type { Registry } from '../../core/registry.ts';
 import type { InputStream } from '../../core/input-stream.ts';
 import type { Track } from '../../core/track.ts';
@@ -45,6 +46,13 @@ interface Carried {
   readonly dropped: number;
   readonly lost: number;
   readonly slow: number;
+  readonly linksIn: CarriedLinks;
+  readonly linksOut: CarriedLinks;
+}
+
+interface CarriedLinks {
+  readonly soFar: number;
+  readonly counts: LinkCounts;
 }
 
 interface Ended {
@@ -52,7 +60,8 @@ interface Ended {
   readonly at: number;
 }
 
-const NONE: Carried = { in: 0, out: 0, dropped: 0, lost: 0, slow: 0 };
+const NO_LINKS: CarriedLinks = { soFar: 0, counts: NO_COUNTS };
+const NONE: Carried = { in: 0, out: 0, dropped: 0, lost: 0, slow: 0, linksIn: NO_LINKS, linksOut: NO_LINKS };
 
 /** A stream name, as long as a stream under it is live. */
 class Named implements StreamSeries {
@@ -118,14 +127,23 @@ class Named implements StreamSeries {
   }
 }
 
-function plus(carried: Carried, { in: received, out, droppedPackets, lostPackets, slowReaders }: Counters): Carried {
+function plus(carried: Carried, counters: Counters): Carried {
+  const { in: received, out, droppedPackets, lostPackets, slowReaders, linksIn, linksOut } = counters;
   return {
     in: carried.in + received.totalBytes,
     out: carried.out + out.totalBytes,
     dropped: carried.dropped + droppedPackets,
     lost: carried.lost + lostPackets,
     slow: carried.slow + slowReaders,
+    linksIn: plusLinks(carried.linksIn, linksIn),
+    linksOut: plusLinks(carried.linksOut, linksOut),
   };
+}
+
+/** Links of a stream and its relays, past ones too. */
+export function plusLinks(carried: CarriedLinks, links: Links): CarriedLinks {
+  if (links.soFar === 0) return carried;
+  return { soFar: carried.soFar + links.soFar, counts: plusCounts(carried.counts, links.counts) };
 }
 
 /** The streams of this node, each under its own labels, and those beyond the limit under common ones. */

@@ -83,6 +83,28 @@ export interface StreamSummary {
   readonly jitter: number;
   readonly lostPackets: number;
   readonly droppedPackets: number;
+  readonly srt?: { readonly in?: SrtConnections | undefined; readonly out?: SrtConnections | undefined } | undefined;
+}
+
+/** Figures of one SRT connection. */
+export interface SrtFigures {
+  /** Milliseconds. */
+  readonly rtt: number;
+  /** Bits per second; 0 while unknown. */
+  readonly capacity: number;
+  /** Milliseconds. */
+  readonly buffer: number;
+  readonly packets: number;
+  readonly lost: number;
+  readonly retransmitted: number;
+  readonly dropped: number;
+  readonly belated: number;
+  readonly undecryptable: number;
+}
+
+/** Figures of the SRT connections of a stream in one direction. */
+export interface SrtConnections extends SrtFigures {
+  readonly connections: number;
 }
 
 /** A row of `/v1/cluster/sessions`. */
@@ -95,6 +117,7 @@ export interface SessionSummary {
   /** Bits per second. */
   readonly bitrateOut: number;
   readonly totalBytesOut: number;
+  readonly srt?: SrtFigures | undefined;
 }
 
 /** Figures of players' reports, of a stream or one of its renditions. */

@@ -20,6 +20,9 @@ const APP = '/v1/vhosts/default/apps/app';
 const SMALL =
   '<Video><Name>small</Name><Codec>h264</Codec><Bitrate>100000</Bitrate><Width>64</Width><Height>48</Height></Video>';
 
+/** Streams that are there: what is published, and what comes back of it over SRT. */
+export const BUSY_STREAMS = 2;
+
 /** What has no series until something rare happens: a malformed packet, an answer of 5xx. */
 const RARE = /kiln_faults_total|status=~"5/;
 
@@ -40,6 +43,7 @@ export async function startBusyNodes(
       '<Timeout>20000</Timeout><Enables><Providers>rtmp</Providers></Enables></AdmissionWebhooks>',
     env: { KILN_ACCESS_TOKEN: SCRAPE_TOKEN },
     providers: '<Multiplex/>',
+    srt: {},
     publishers: '<FILE/><Push/>',
     application: ladderXml([BYPASS, SMALL]),
     applications,
@@ -79,6 +83,9 @@ export async function startBusyNodes(
     url: `rtmp://127.0.0.1:${nobody}/app`,
     streamKey: 'x',
   });
+  // by which a stream comes in over SRT, and goes out
+  const url = `srt://127.0.0.1:${a.ports.srt}?streamid=default/app/copy`;
+  await start('startPush', { id: 's', stream, protocol: 'srt', url });
   await createMultiplex(a, 'channel', [sourceOf('nothing', ['source', 'picture'])]);
   return { redis, a, b };
 }

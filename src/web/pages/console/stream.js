@@ -7,9 +7,10 @@ import { pushForm } from './push.js';
 import { listQuality, qualityTable } from './quality.js';
 import { listPushes, listRecords, pushTable, recordTable, showTasks } from './tasks.js';
 import { playlistsOf, playlistTable, tracksOf, trackTable } from './tracks.js';
+import { srtText } from './srt.js';
 import { connectionsText, Viewers } from './viewers.js';
 
-/** @import { Statistics, StreamInfo, StreamSummary } from '../answers.ts' */
+/** @import { SrtConnections, Statistics, StreamInfo, StreamSummary } from '../answers.ts' */
 /** @import { Api, StreamName } from './api.js' */
 /** @import { View } from './parts.js' */
 
@@ -145,6 +146,8 @@ function health({ input }, glance, counted, rate) {
     ['Key frames', video && warning(KEY_FRAMES[keyFrames] ?? keyFrames, keyFrames !== 'closed')],
     ['Jitter', glance && `${glance.jitter.toFixed(1)} ms`],
     ['Lost on the way in', glance && warning(packets(glance.lostPackets), glance.lostPackets > 0)],
+    ...srtFacts('SRT in', glance?.srt?.in),
+    ...srtFacts('SRT out', glance?.srt?.out),
     ['Dropped for slow viewers', glance && packets(glance.droppedPackets)],
     ['Changes of format', video && `${video.configChangeCount ?? 0}`],
     ['Connections', connectionsText(counted.connections)],
@@ -161,6 +164,14 @@ const KEY_FRAMES = {
   open: 'open GOPs: browsers that join may show nothing',
   none: 'none so far: nobody can begin',
 };
+
+/**
+ * @param {string} title
+ * @param {SrtConnections | undefined} srt
+ * @returns {[string, HTMLElement][]}
+ */
+const srtFacts = (title, srt) =>
+  srt === undefined ? [] : [[title, element('span', { className: srt.dropped > 0 ? 'wrong' : '' }, srtText(srt))]];
 
 /** @param {number} count */
 const packets = (count) => (count === 1 ? '1 packet' : `${count} packets`);

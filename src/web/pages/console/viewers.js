@@ -1,5 +1,6 @@
 import { age, bits, element } from '../common.js';
 import { changeButton, Table } from './parts.js';
+import { srtText } from './srt.js';
 
 /** @import { SessionSummary } from '../answers.ts' */
 /** @import { Api, StreamName } from './api.js' */
@@ -127,6 +128,11 @@ function sessionTable(api, path) {
         numeric: true,
         value: (row) => `${(row.totalBytesOut / 1e6).toFixed(1)} MB`,
         sort: (row) => row.totalBytesOut,
+      },
+      {
+        title: 'Network',
+        value: ({ srt }) => (srt === undefined ? '' : srtText(srt)),
+        sort: ({ srt }) => srt?.rtt ?? 0,
       },
       { title: 'Node', value: ({ node }) => node, sort: ({ node }) => node },
       {

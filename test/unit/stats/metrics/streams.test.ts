@@ -4,6 +4,8 @@ import { Flow, type PublisherKind } from '../../../../src/core/counters.ts';
 import type { Consumer } from '../../../../src/core/reader.ts';
 import { AllStreams } from '../../../../src/stats/metrics/all-streams.ts';
 import { Exposition } from '../../../../src/stats/metrics/exposition.ts';
+import { NO_COUNTS } from '../../../../src/core/links.ts';
+import { linkFamilies } from '../../../../src/stats/metrics/links.ts';
 import { streamFamilies } from '../../../../src/stats/metrics/streams.ts';
 import { trafficFamilies } from '../../../../src/stats/metrics/traffic.ts';
 import { sampleRegistry } from '../../../support/api/api.ts';
@@ -18,6 +20,7 @@ function setUp(max?: number) {
   const refusals = [{ direction: 'incoming', protocol: 'rtmp', reason: 'streamExists', count: 3 }] as const;
   const exposition = new Exposition([
     ...streamFamilies(streams),
+    ...linkFamilies(streams),
     ...trafficFamilies({ registry, refusals: () => refusals }),
   ]);
   const application = registry.vhost('default').application('app');
@@ -79,6 +82,45 @@ test('metrics of a stream and its tracks', async (t) => {
   t.is(valueOf(second, 'kiln_stream_viewers', { ...stream, protocol: 'llhls' }), 0);
   t.is(valueOf(second, 'kiln_viewers', { application: 'app', protocol: 'webrtc' }), 1);
   t.is(valueOf(second, 'kiln_viewer_sessions_total', { application: 'app', protocol: 'llhls' }), 1);
+});
+
+test('metrics of SRT connections by stream and direction, and none of other streams', async (t) => {
+  const { application, scrape } = setUp();
+  const { input, output } = publish(application, 'live');
+  t.false((await scrape()).includes('kiln_stream_srt_rtt_seconds{'));
+  const link = (rttMs: number, lost: number) => ({
+    figures: { rttMs, capacity: 8000 * rttMs, bufferedMs: 120, counts: { ...NO_COUNTS, packets: 100, lost } },
+  });
+  const unlink = input.counters.link('in', link(20, 3));
+  output.addSession({ ...session('a', 'srt'), link: link(40, 1) });
+  output.addSession({ ...session('b', 'srt'), link: link(80, 2) });
+  const [incoming, outgoing] = ['in', 'out'].map((direction) => ({ stream: 'live', direction })) as [object, object];
+  const first = await scrape();
+  const value = (name: string, labels: object) => valueOf(first, `kiln_stream_srt_${name}`, { ...labels });
+  t.is(value('connections', incoming), 1);
+  t.is(value('rtt_seconds', incoming), 0.02);
+  t.is(value('capacity_bytes_per_second', incoming), 20_000);
+  t.is(value('buffer_seconds', incoming), 0.12);
+  t.is(value('lost_packets_total', incoming), 3);
+  t.is(value('connections', outgoing), 2);
+  t.is(value('rtt_seconds', outgoing), 0.08, 'the longest');
+  t.is(value('capacity_bytes_per_second', outgoing), 40_000, 'the least');
+  t.is(value('packets_total', outgoing), 200);
+  t.is(value('lost_packets_total', outgoing), 3);
+  unlink();
+  const second = await scrape();
+  t.is(valueOf(second, 'kiln_stream_srt_connections', { ...incoming }), 0);
+  t.is(valueOf(second, 'kiln_stream_srt_lost_packets_total', { ...incoming }), 3);
+  t.is(valueOf(second, 'kiln_stream_srt_rtt_seconds', { ...incoming }), undefined);
+});
+
+test('SRT packets of streams without series of their own stay counted when those have gone', async (t) => {
+  const { application, scrape } = setUp(0);
+  const { input } = publish(application, 'live');
+  const figures = { rttMs: 1, capacity: 0, bufferedMs: 0, counts: { ...NO_COUNTS, packets: 5 } };
+  input.counters.link('in', { figures });
+  input.close('gone');
+  t.is(valueOf(await scrape(), 'kiln_stream_srt_packets_total', { stream: '*', direction: 'in' }), 5);
 });
 
 test('the lag grows while nothing arrives', async (t) => {
