@@ -70,6 +70,11 @@ export class OutboundGuard {
     return allowed;
   }
 
+  /** Whether an address may be connected with, whatever the port. */
+  permits(address: string, transport: Transport): boolean {
+    return this.#objection(canonical(address), transport) === undefined;
+  }
+
   error(reason: string): Error {
     return this.#options.error(reason);
   }

@@ -1,6 +1,7 @@
 import type { Logger } from '../../log/log.ts';
 import type { OutboundGuard } from '../outbound/guard.ts';
 import { callSrt } from './caller.ts';
+import { AwaitedCaller } from './awaited-caller.ts';
 import type { SrtConnection } from './connection.ts';
 import { SrtError } from './error.ts';
 import type { SrtQuery } from './query.ts';
@@ -16,11 +17,13 @@ export interface SrtTarget extends Pick<SrtQuery, 'streamId' | 'options'> {
   readonly signal: AbortSignal;
 }
 
-/** Calls SRT listeners that the guard allows. libsrt runs from the first call on. */
+/** Calls SRT listeners that the guard allows, and takes calls on ports of pulls. libsrt runs from the first call on. */
 export class SrtCalls {
   readonly #guard: OutboundGuard;
   readonly #log: Logger;
   readonly #connections = new Set<SrtConnection>();
+  /** Ports that callers are awaited on, by port number. */
+  readonly #awaited = new Map<number, AwaitedCaller>();
   #runtime: SrtRuntime | undefined;
 
   constructor(guard: OutboundGuard, log: Logger) {
@@ -47,6 +50,35 @@ export class SrtCalls {
     throw new SrtError(failures.join('; '));
   }
 
+  /**
+   * Waits for a caller on a port of this machine, which is open as long as something waits or is connected there.
+   * @param target address and port to listen on
+   * @returns the connection, whose handlers must be set in the same turn
+   * @throws SrtError when the port is in use, or no caller comes before the signal aborts; SrtMissingError without libsrt
+   */
+  async next({ signal, ...target }: SrtTarget): Promise<SrtConnection> {
+    const { port } = target;
+    const unused = (): AwaitedCaller | undefined => {
+      const known = this.#awaited.get(port);
+      if (known?.isInUse === true) throw new SrtError(`another pull of this server listens on UDP port ${port}`);
+      return known;
+    };
+    const known = unused();
+    if (known?.isFor(target) === false) await known.close();
+    return this.#keep(await (unused() ?? this.#listen(target)).next(signal));
+  }
+
+  #listen(target: Omit<SrtTarget, 'signal'>): AwaitedCaller {
+    const { port } = target;
+    const permits = (address: string): boolean => this.#guard.permits(address, 'udp');
+    this.#runtime ??= SrtRuntime.open(this.#log);
+    const made = new AwaitedCaller(this.#runtime, { ...target, permits, log: this.#log }, () => {
+      if (this.#awaited.get(port) === made) this.#awaited.delete(port);
+    });
+    this.#awaited.set(port, made);
+    return made;
+  }
+
   #keep(connection: SrtConnection): SrtConnection {
     for (const one of this.#connections) if (one.closed) this.#connections.delete(one);
     this.#connections.add(connection);
@@ -57,6 +89,7 @@ export class SrtCalls {
   async close(): Promise<void> {
     for (const connection of this.#connections) connection.close();
     this.#connections.clear();
+    await Promise.all([...this.#awaited.values()].map((awaited) => awaited.close()));
     await this.#runtime?.close();
   }
 }

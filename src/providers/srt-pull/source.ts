@@ -8,15 +8,16 @@ import { PullError } from '../pull/error.ts';
 import { PulledTs } from '../pull/pulled-ts.ts';
 import type { OpenSource, SourceOptions } from '../pull/source.ts';
 
-/** Wait of a call for a listener that does not answer. */
+/** Longest wait for a listener that is called, or for a caller. */
 const CALL_MS = 10_000;
 
-/** Receives MPEG-TS from SRT listeners. */
+/** Receives MPEG-TS from SRT listeners, or from a caller on a port of this machine. */
 export function srtSource(calls: SrtCalls): OpenSource {
   return async (target, options) => {
     const url = parsed(target);
     try {
-      return opened(await calls.call({ ...url, signal: AbortSignal.timeout(CALL_MS) }), options);
+      const target = { ...url, signal: AbortSignal.timeout(CALL_MS) };
+      return opened(await (url.mode === 'listener' ? calls.next(target) : calls.call(target)), options);
     } catch (error) {
       throw error instanceof SrtError ? new PullError(error.message) : error;
     }
@@ -28,7 +29,7 @@ function parsed(target: string): SrtCallUrl {
     return parseSrtCallUrl(target);
   } catch (error) {
     if (!(error instanceof SrtError)) throw error;
-    throw new PullError(`not the URL of an SRT listener: ${shownUrl(target)} (${error.message})`);
+    throw new PullError(`not a URL of SRT: ${shownUrl(target)} (${error.message})`);
   }
 }
 
@@ -49,7 +50,7 @@ function opened(connection: SrtConnection, options: SourceOptions): PulledTs {
     counted: (statistics) => link.counted(statistics),
     data: (bytes) => source.push(bytes),
     lost: (messages) => source.lost(messages),
-    close: () => source.end('the listener closed the connection'),
+    close: () => source.end('the other side closed the connection'),
   };
   return source;
 }

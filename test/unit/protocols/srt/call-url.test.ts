@@ -2,6 +2,7 @@ import test from 'ava';
 import { parseSrtCallUrl } from '../../../../src/protocols/srt/call-url.ts';
 
 test('the URL of a listener names host, port, stream id and options of the socket', (t) => {
+  t.is(parseSrtCallUrl('srt://0.0.0.0:7000?mode=listener').mode, 'listener');
   t.like(parseSrtCallUrl('srt://example.com'), { host: 'example.com', port: 9999, streamId: '', options: [] });
   t.like(parseSrtCallUrl('SRT://[2001:db8::1]:7000/?mode=caller&streamid=#!::r=live/x,m=request&latency=300'), {
     host: '2001:db8::1',
@@ -27,8 +28,7 @@ for (const [url, message] of [
   ['srt://example.com:7000/app/stream', /SRT has no paths: the stream is named by `streamid`/],
   ['srt://example.com:7000#x', /a # begins a fragment/],
   ['srt://us#er:secret@example.com:7000', /a # begins a fragment/],
-  ['srt://example.com:7000?mode=listener', /the mode of the connection can only be `caller`/],
-  ['srt://example.com:7000?mode=rendezvous', /the mode of the connection can only be `caller`/],
+  ['srt://example.com:7000?mode=rendezvous', /the mode of the connection can only be `caller` or `listener`/],
   ['srt://example.com:7000?passphrase=secret', /^passphrase is not a text of 10 to 79 bytes/],
   ['srt://example.com:7000?colour=secret', /"SRTO_COLOUR" is not a socket option of SRT/],
   [`srt://example.com:7000?streamid=${'x'.repeat(513)}`, /streamid has more than 512 bytes/],
