@@ -14,6 +14,7 @@ import { bySchemes } from '../providers/pull/schemes.ts';
 import { rtmpSource } from '../providers/rtmp-pull/source.ts';
 import { rtspSource } from '../providers/rtsp-pull/source.ts';
 import { srtSource } from '../providers/srt-pull/source.ts';
+import { udpSource } from '../providers/udp-pull/source.ts';
 import { whepSource } from '../providers/whep-pull/source.ts';
 import { SrtCalls } from '../protocols/srt/calls.ts';
 import type { WorkerPool } from '../webrtc/worker-pool.ts';
@@ -52,6 +53,7 @@ export function openPulling({ config, registry, nodes, work, names, mediaWorkers
     https: http,
     whep,
     wheps: whep,
+    udp: udpSource(guard),
   });
   const kind = new PullKind({ names, changes, open, log });
   tasks.add(kind);

@@ -50,7 +50,7 @@ const CASES: readonly (readonly [what: string, body: unknown, status: number, te
     { name: 's', urls: ['ftp://a/b'] },
     502,
     'Could not pull the stream : http://localhost:80/v1/vhosts/default/apps/app/streams: ' +
-      'streams are pulled over ovt, rtsp, rtspc, rtmp, rtmps, srt, http, https, whep, wheps, not over "ftp"',
+      'streams are pulled over ovt, rtsp, rtspc, rtmp, rtmps, srt, http, https, whep, wheps, udp, not over "ftp"',
   ],
 ];
 

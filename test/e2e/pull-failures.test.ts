@@ -114,7 +114,7 @@ test.serial(
       ['ovt://origin.invalid/app/s', 'the name origin.invalid cannot be resolved: '],
       [
         'ftp://admin:secret@127.0.0.1/s',
-        'streams are pulled over ovt, rtsp, rtspc, rtmp, rtmps, srt, http, https, whep, wheps, not over "ftp"',
+        'streams are pulled over ovt, rtsp, rtspc, rtmp, rtmps, srt, http, https, whep, wheps, udp, not over "ftp"',
       ],
       [
         [`ovt://127.0.0.1:${closed()}/app/one?secret=1`, origin.ovtUrl('two')],

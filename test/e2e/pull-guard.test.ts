@@ -20,7 +20,7 @@ test('streams are pulled from the networks of Modules/Pull only, and the log say
     ['ovt://127.0.0.1:0/app/src', 'that is not a port number'],
     [
       'ftp://127.0.0.1/app/src',
-      'streams are pulled over ovt, rtsp, rtspc, rtmp, rtmps, srt, http, https, whep, wheps, not over',
+      'streams are pulled over ovt, rtsp, rtspc, rtmp, rtmps, srt, http, https, whep, wheps, udp, not over',
     ],
   ] as const) {
     t.is(await pull(url), 502, url);

@@ -49,18 +49,22 @@ test.serial("a stream of another Kiln's WHEP endpoint plays, is counted, and com
   const playlist = kiln.httpUrl('/app/copy/llhls.m3u8');
   await until('it plays', async () => (await fetch(playlist)).status === 200);
   t.deepEqual(codecsOf(await probe(playlist)), ['aac', 'h264']);
-  const { stderr } = await run('ffmpeg', ['-v', 'error', '-xerror', '-t', '5', '-i', playlist, '-f', 'null', '-'], {
-    timeout: PATIENCE_MS,
-  });
+  const { stderr } = await run(
+    'ffmpeg',
+    ['-v', 'error', '-xerror', '-t', '5', '-i', playlist, '-fps_mode', 'vfr', '-f', 'null', '-'],
+    {
+      timeout: PATIENCE_MS,
+    },
+  );
   t.is(stderr, '');
 
   await encoder.stop();
-  await until('it is reported', () => /pulling the stream failed/.test(kiln.log));
+  const lost = (): number => kiln.log.split('DTLS is closed').length - 1;
+  await until('it is reported', () => lost() > 0);
+  const before = (await kiln.api<Statistics>(STATISTICS)).body.response.providers.totalBytesIn;
   encoder = publishPattern(origin.rtmpUrl('talk'));
-  const port = live.input.connection?.localPort;
-  await until('another connection', async () => {
-    const { input } = (await kiln.stream('copy')).body.response;
-    return input.connection?.localPort !== undefined && input.connection.localPort !== port;
+  await until('more comes', async () => {
+    return (await kiln.api<Statistics>(STATISTICS)).body.response.providers.totalBytesIn > before + 100_000;
   });
   await until('it plays again', async () => (await fetch(playlist)).status === 200);
 });
@@ -70,7 +74,6 @@ test.serial('what cannot be pulled over WHEP is told', async (t) => {
   for (const [url, reason] of [
     [`whep://secret@127.0.0.1:${kiln.ports.http}/app/s`, /is not allowed: the port belongs to this server/],
     ['whep://169.254.169.254/app/s', /169\.254\.169\.254 is a link-local/],
-    ['whep://us#er:secret@a/b', /not a URL of WHEP: .* \(a # begins a fragment/],
   ] as const) {
     const { status, body } = await kiln.api(STREAMS, 'POST', { name: 'none', urls: [url] });
     t.is(status, 502, url);

@@ -38,7 +38,7 @@ const Origin = Type.Object(
   {
     location: text(),
     pass: Type.Object({
-      scheme: choice(['ovt', 'rtsp', 'rtspc', 'rtmp', 'rtmps', 'srt', 'http', 'https', 'whep', 'wheps']),
+      scheme: choice(['ovt', 'rtsp', 'rtspc', 'rtmp', 'rtmps', 'srt', 'http', 'https', 'whep', 'wheps', 'udp']),
       urls: Type.Object({ url: atLeastOne(repeated(text())) }),
       forwardQueryParams: flag(true),
     }),

@@ -43,6 +43,7 @@ export function pullProvider(
       const replaces = rtmpPull?.blockDuplicateStreamName === false;
       return { source: { type: 'RtmpPull', kind: 'rtmppull' }, name: 'RTMPPull', replaces, ...common(rtmpPull) };
     }
+    case 'udp':
     case 'http':
     case 'https': {
       // the API has no name for HLS

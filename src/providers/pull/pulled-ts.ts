@@ -69,6 +69,18 @@ export class PulledTs implements PullSource {
     this.#source?.lostMessages(messages);
   }
 
+  /** Goes on after a loss of unknown size, for which the log has a reason. */
+  gap(reason: string): void {
+    this.#sink?.lost(1);
+    this.#faults.count(reason);
+    this.#source?.lost();
+  }
+
+  /** Counts a fault of what arrives, for the log. */
+  fault(reason: string): void {
+    this.#faults.count(reason);
+  }
+
   /** Nothing follows. Idempotent. */
   end(reason: string): void {
     if (this.#closed) return;

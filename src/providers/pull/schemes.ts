@@ -1,7 +1,7 @@
 import { PullError } from './error.ts';
 import type { OpenSource } from './source.ts';
 
-const SCHEMES = ['ovt', 'rtsp', 'rtspc', 'rtmp', 'rtmps', 'srt', 'http', 'https', 'whep', 'wheps'] as const;
+const SCHEMES = ['ovt', 'rtsp', 'rtspc', 'rtmp', 'rtmps', 'srt', 'http', 'https', 'whep', 'wheps', 'udp'] as const;
 type Scheme = (typeof SCHEMES)[number];
 
 /** Selects the source by the scheme of a URL. */

@@ -20,6 +20,7 @@ test('a URL is pulled by its scheme, and other schemes are rejected before any w
     https: pulls,
     whep: pulls,
     wheps: pulls,
+    udp: pulls,
   });
   const options = {} as SourceOptions;
   t.is(await open('ovt://a/b/c', options), source);
@@ -29,7 +30,8 @@ test('a URL is pulled by its scheme, and other schemes are rejected before any w
       open(url, options),
       {
         name: 'PullError',
-        message: /^streams are pulled over ovt, rtsp, rtspc, rtmp, rtmps, srt, http, https, whep, wheps, not over /,
+        message:
+          /^streams are pulled over ovt, rtsp, rtspc, rtmp, rtmps, srt, http, https, whep, wheps, udp, not over /,
       },
       url,
     );
