@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { globSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
 import { availableParallelism } from 'node:os';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import { bundlePackages } from './test/support/runner/packages.ts';
 import { filesOfRoom } from './test/support/runner/rooms.ts';
 
@@ -14,14 +14,21 @@ process.env.KILN_TEST_PACKAGES = await bundlePackages();
 const quickImports = `--import=${new URL('test/support/runner/quick-imports.js', import.meta.url)}`;
 process.env.NODE_OPTIONS = [process.env.NODE_OPTIONS, quickImports].filter(Boolean).join(' ');
 
-// `test/unit/<room>.room.ts` runs the files of its room in one process, unless some files are asked for
-const asksForFiles = process.argv.slice(2).some((argument) => !argument.startsWith('-') && argument !== 'test/unit/**');
-const rooms = asksForFiles ? [] : globSync('test/unit/*.room.ts', { cwd: import.meta.dirname });
+// `<folder>.room.ts` runs the files of its folder in one process, unless some files are asked for
+const asksForFiles = process.argv
+  .slice(2)
+  .some((argument) => !argument.startsWith('-') && !/^test\/\w+\/\*\*$/.test(argument));
+const rooms = asksForFiles ? [] : globSync('test/**/*.room.ts', { cwd: import.meta.dirname });
+const roomOf = (file) => file.slice('test/'.length, -'.room.ts'.length);
 
-/** Unit tests first: they compute, and those that wait for clients and players come too late beside them. Others in any order. */
+/**
+ * Unit tests first: they compute, and those that wait for clients and players come too late beside them. Then the rooms, which take
+ * long. Others in any order.
+ */
 const rank = (file) => {
   const path = file.slice(import.meta.dirname.length);
-  return (path.startsWith('/test/unit/') ? '0' : '1') + createHash('md5').update(path).digest('hex');
+  const kind = path.startsWith('/test/unit/') ? '0' : path.endsWith('.room.ts') ? '1' : '2';
+  return kind + createHash('md5').update(path).digest('hex');
 };
 
 export default {
@@ -37,7 +44,7 @@ export default {
   files: [
     'test/**/*.test.ts',
     ...rooms,
-    ...rooms.flatMap((file) => filesOfRoom(basename(file, '.room.ts'))).map((file) => `!test/${file}`),
+    ...rooms.flatMap((file) => filesOfRoom(roomOf(file))).map((file) => `!test/${file}`),
     ...(process.env.KILN_TESTS === 'all' ? [] : ['!test/**/*.long.test.ts']),
   ],
   require: ['./test/support/runner/fail-on-warning.ts', './test/support/runner/no-programs.ts'],

@@ -146,7 +146,7 @@ const REFUSED: readonly (readonly [what: string, body: unknown, text: RegExp])[]
   ['with too many sources', sources(...Array.from({ length: 5000 }, () => ({}))), /^sourceStreams: has 5000 items/],
 ];
 
-test('a definition that is wrong is refused with the element that is', async (t) => {
+test('a wrong definition of a multiplex channel is refused with the element that is', async (t) => {
   const { call } = await openChannelApi(t);
   for (const [what, body, text] of REFUSED) {
     const { status, body: answer } = await call('POST', LIST, body);

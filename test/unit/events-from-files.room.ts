@@ -1,3 +1,3 @@
 import { importRoom } from '../support/runner/rooms.ts';
 
-await importRoom('events-from-files');
+await importRoom('unit/events-from-files');

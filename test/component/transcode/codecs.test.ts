@@ -276,7 +276,17 @@ test('the ffmpeg of this machine', async (t) => {
     rows.find((one) => one.module === module && one.mediaType === mediaType);
   t.deepEqual(row('x264', 'Video')?.supportedCodecs, ['H264']);
   t.like(row('default', 'Video'), { isDecoder: true, isEncoder: false, busId: '-' });
-  t.deepEqual(row('default', 'Audio')?.supportedCodecs, ['AAC', 'MP2', 'MP3', 'OPUS', 'AC3', 'EAC3', 'PCMA', 'PCMU']);
+  t.deepEqual(row('default', 'Audio')?.supportedCodecs, [
+    'AAC',
+    'MP2',
+    'MP3',
+    'OPUS',
+    'AC3',
+    'EAC3',
+    'FLAC',
+    'PCMA',
+    'PCMU',
+  ]);
   for (const { module, id, name, isDecoder, isEncoder, supportedCodecs } of rows) {
     t.is(name, `${module}:${id}`);
     t.true(isDecoder || isEncoder);

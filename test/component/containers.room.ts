@@ -1,0 +1,3 @@
+import { importRoom } from '../support/runner/rooms.ts';
+
+await importRoom('component/containers');
