@@ -28,7 +28,8 @@ export function keyFrameShape(obu: Obu, sequence: Av1SequenceHeader): Ratio | un
   return renderedShape({ width, height }, { width: reader.read(16) + 1, height: reader.read(16) + 1 });
 }
 
-function skipRemovalTimes(reader: BitReader, { data }: Obu, frames: Av1SequenceHeader['frames']): void {
+/** Skips the times at which a decoder removes the frame from its buffer, as operating points have them (AV1 5.9.2). */
+export function skipRemovalTimes(reader: BitReader, { data }: Obu, frames: Av1SequenceHeader['frames']): void {
   if (frames.removalTimeBits === 0 || !reader.flag()) return;
   const [header = 0, extension = 0] = data;
   const hasExtension = (header & 4) !== 0;

@@ -40,6 +40,19 @@ export interface Av1FrameSyntax {
   readonly removalTimeBits: number;
   /** operating_point_idc of each operating point with a decoder model. */
   readonly modelled: readonly number[];
+  /** Bits of the difference between frame ids. */
+  readonly deltaFrameIdBits: number;
+  /** Whether superblocks have 128 samples on a side, and not 64. */
+  readonly largeSuperblocks: boolean;
+  /** Tools that frame headers have settings of. */
+  readonly tools: {
+    readonly refFrameMvs: boolean;
+    readonly warpedMotion: boolean;
+    readonly cdef: boolean;
+    readonly restoration: boolean;
+    readonly separateUvDeltaQ: boolean;
+    readonly filmGrain: boolean;
+  };
 }
 
 const UNSPECIFIED = 2;
@@ -76,13 +89,23 @@ export function parseSequenceHeader(payload: Buffer): Av1SequenceHeader {
   const width = reader.read(widthBits) + 1;
   const height = reader.read(heightBits) + 1;
   // delta_frame_id_length_minus_2 and additional_frame_id_length_minus_1
-  const frameIdBits = !reducedStillPicture && reader.flag() ? reader.read(4) + 2 + reader.read(3) + 1 : 0;
-  reader.skip(3);
-  const tools = reducedStillPicture ? NO_TOOLS : readTools(reader);
-  const superres = reader.flag();
+  const hasFrameIds = !reducedStillPicture && reader.flag();
+  const deltaFrameIdBits = hasFrameIds ? reader.read(4) + 2 : 0;
+  const frameIdBits = hasFrameIds ? deltaFrameIdBits + reader.read(3) + 1 : 0;
+  const largeSuperblocks = reader.flag();
   reader.skip(2);
-  const frames = { widthBits, heightBits, superres, frameIdBits, ...tools, ...model };
+  const { refFrameMvs, warpedMotion, ...choices } = reducedStillPicture ? NO_TOOLS : readTools(reader);
+  const superres = reader.flag();
+  const [cdef, restoration] = [reader.flag(), reader.flag()];
   const colour = readColour(reader, profile);
+  // what only encryption needs may be missing
+  const optional = (): boolean => reader.bitsLeft > 0 && reader.flag();
+  const separateUvDeltaQ = !colour.monochrome && optional();
+  const tools = { refFrameMvs, warpedMotion, cdef, restoration, separateUvDeltaQ, filmGrain: optional() };
+  const frames = {
+    ...{ widthBits, heightBits, superres, frameIdBits, deltaFrameIdBits, largeSuperblocks },
+    ...{ ...choices, ...model, tools },
+  };
   return { profile, ...operating, stillPicture, reducedStillPicture, width, height, ...colour, frames };
 }
 
@@ -124,19 +147,26 @@ function readOperating(reader: BitReader): Operating {
   return { ...(first as Pick<Operating, 'level' | 'tier'>), framerate, model };
 }
 
-type Tools = Pick<Av1FrameSyntax, 'orderHintBits' | 'screenContent' | 'integerMotion'>;
+type Tools = Pick<Av1FrameSyntax, 'orderHintBits' | 'screenContent' | 'integerMotion'> &
+  Pick<Av1FrameSyntax['tools'], 'refFrameMvs' | 'warpedMotion'>;
 
-const NO_TOOLS: Tools = { orderHintBits: 0, screenContent: FRAME_CHOOSES, integerMotion: FRAME_CHOOSES };
+const NO_TOOLS: Tools = {
+  ...{ orderHintBits: 0, screenContent: FRAME_CHOOSES, integerMotion: FRAME_CHOOSES },
+  ...{ refFrameMvs: false, warpedMotion: false },
+};
 
 /** Reads from enable_interintra_compound to order_hint_bits. */
 function readTools(reader: BitReader): Tools {
-  reader.skip(4);
+  reader.skip(2);
+  const warpedMotion = reader.flag();
+  reader.skip(1);
   const orderHint = reader.flag();
-  if (orderHint) reader.skip(2);
+  if (orderHint) reader.skip(1);
+  const refFrameMvs = orderHint && reader.flag();
   const screenContent = reader.flag() ? FRAME_CHOOSES : reader.read(1);
   const integerMotion = screenContent === 0 || reader.flag() ? FRAME_CHOOSES : reader.read(1);
   const orderHintBits = orderHint ? reader.read(3) + 1 : 0;
-  return { orderHintBits, screenContent, integerMotion };
+  return { orderHintBits, screenContent, integerMotion, refFrameMvs, warpedMotion };
 }
 
 type ColourConfig = Pick<

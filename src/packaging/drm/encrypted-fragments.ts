@@ -10,7 +10,8 @@ import type { KeySchedule } from './key-schedule.ts';
 import { keyAttributes, sessionAttributes } from './key-tags.ts';
 import { CbcCipher, CtrCipher, type SampleCipher } from './sample-cipher.ts';
 import { NAL_SYNTAX } from './slice-headers.ts';
-import { SubsampleFinder } from './subsamples.ts';
+import { SliceFinder, type SubsampleFinder } from './subsamples.ts';
+import { TileFinder } from './tile-finder.ts';
 
 /** Video of `cbcs`: one block of ten (ISO/IEC 23001-7, 10.4.2). Audio is encrypted as a whole. */
 const VIDEO_PATTERN: Pattern = { crypt: 1, skip: 9 };
@@ -25,7 +26,7 @@ interface EncryptedTrack {
 }
 
 /**
- * Fragments of fragmented MP4 whose samples are encrypted (Common Encryption, ISO/IEC 23001-7): H.264, H.265, AAC, Opus and FLAC.
+ * Fragments of fragmented MP4 whose samples are encrypted (Common Encryption, ISO/IEC 23001-7): H.264, H.265, AV1, AAC, Opus and FLAC.
  * Another codec is not packaged: it would be in clear. A segment whose key is another one has its own initialization. Segments
  * without a key are in clear.
  */
@@ -36,7 +37,7 @@ export function encryptedFragments(schedule: KeySchedule): PartForm<Buffer> {
   return {
     ...FRAGMENTS,
     describe: (track, version, msn = Infinity) => {
-      if (NAL_SYNTAX[track.codec] === undefined && !WHOLE_SAMPLES.includes(track.codec))
+      if (!isEncryptable(track))
         throw new UnsupportedTrackError(`${track.codec} cannot be encrypted, and DRM is configured`);
       const key = schedule.at(msn);
       if (key === undefined) {
@@ -65,6 +66,18 @@ export function encryptedFragments(schedule: KeySchedule): PartForm<Buffer> {
   };
 }
 
+/** Whether a codec can be encrypted. */
+function isEncryptable({ codec }: MediaTrack): boolean {
+  return codec === 'AV1' || NAL_SYNTAX[codec] !== undefined || WHOLE_SAMPLES.includes(codec);
+}
+
+/** undefined for a codec whose frames are encrypted as a whole. @param aligned as of the finders */
+function finderOf(codec: string, aligned: boolean): SubsampleFinder | undefined {
+  if (codec === 'AV1') return new TileFinder(aligned);
+  const syntax = NAL_SYNTAX[codec];
+  return syntax && new SliceFinder(syntax, aligned);
+}
+
 function patternOf({ type }: MediaTrack): Pattern | undefined {
   return type === 'video' ? VIDEO_PATTERN : undefined;
 }
@@ -79,14 +92,13 @@ function protectionOf(track: MediaTrack, { scheme, keyId, iv }: DrmKey): TrackPr
 function encryptedTrack(track: MediaTrack, key: DrmKey, before: EncryptedTrack | undefined): EncryptedTrack {
   const known = before?.codec === track.codec ? before : undefined;
   if (known?.key === key) return known;
-  const syntax = NAL_SYNTAX[track.codec];
   const { scheme } = key;
   return {
     codec: track.codec,
     key,
     cipher: scheme === 'cenc' ? new CtrCipher(key.key) : new CbcCipher(key.key, key.iv, patternOf(track)),
-    // parameter sets of the frames so far still count
-    subsamples: known?.subsamples ?? (syntax && new SubsampleFinder(syntax, scheme === 'cenc')),
+    // parameter sets and references of the frames so far still count
+    subsamples: known?.subsamples ?? finderOf(track.codec, scheme === 'cenc'),
   };
 }
 

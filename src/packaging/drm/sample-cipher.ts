@@ -1,6 +1,6 @@
 import { createCipheriv, randomBytes } from 'node:crypto';
 import type { Pattern, SampleProtection, Subsample } from '../../containers/fmp4/protection.ts';
-import { BLOCK_BYTES } from './subsamples.ts';
+import { BLOCK_BYTES } from './subsample-list.ts';
 
 const IV_BYTES = 8;
 

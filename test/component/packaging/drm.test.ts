@@ -16,7 +16,7 @@ import { box, samples, vector } from '../../unit/codecs/vectors.ts';
 
 const run = promisify(execFile);
 const KEY = '000102030405060708090a0b0c0d0e0f';
-const video = (codec: 'H264' | 'H265', config: string) => (file: Buffer) =>
+const video = (codec: 'H264' | 'H265' | 'AV1', config: string) => (file: Buffer) =>
   videoTrack({ codec, config: box(file, config) });
 
 const TRACKS: Readonly<Record<string, (file: Buffer) => MediaTrack>> = {
@@ -24,6 +24,8 @@ const TRACKS: Readonly<Record<string, (file: Buffer) => MediaTrack>> = {
   'h264-interlaced-hrd': video('H264', 'avcC'),
   'h265-main': video('H265', 'hvcC'),
   'h265-422-hrd': video('H265', 'hvcC'),
+  'av1-svt': video('AV1', 'av1C'),
+  'av1-aom-444': video('AV1', 'av1C'),
   'aac-stereo': () => audioTrack({ config: AAC_LC }),
   'opus-stereo': (file) => audioTrack({ codec: 'OPUS', config: box(file, 'dOps') }),
 };

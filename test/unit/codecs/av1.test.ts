@@ -28,6 +28,11 @@ test("the judge's records and temporal units: svt-av1, main profile", (t) => {
     frames: {
       ...{ widthBits: 11, heightBits: 10, superres: false, frameIdBits: 0, orderHintBits: 7 },
       ...{ screenContent: 2, integerMotion: 2, presentationTimeBits: 0, removalTimeBits: 0, modelled: [] },
+      ...{ deltaFrameIdBits: 0, largeSuperblocks: false },
+      tools: {
+        ...{ refFrameMvs: true, warpedMotion: true, cdef: true, restoration: false },
+        ...{ separateUvDeltaQ: false, filmGrain: false },
+      },
     },
   });
   t.is(av1.codecString(config), 'av01.0.05M.08');
@@ -143,6 +148,11 @@ test('frame rate, tier and colour of a header with everything in it', (t) => {
     frames: {
       ...{ widthBits: 11, heightBits: 11, superres: false, frameIdBits: 3, orderHintBits: 7 },
       ...{ screenContent: 1, integerMotion: 1, presentationTimeBits: 0, removalTimeBits: 5, modelled: [0x101] },
+      ...{ deltaFrameIdBits: 2, largeSuperblocks: false },
+      tools: {
+        ...{ refFrameMvs: false, warpedMotion: false, cdef: false, restoration: false },
+        ...{ separateUvDeltaQ: false, filmGrain: false },
+      },
     },
   });
   const obu = Buffer.concat([Buffer.of(0x0a, payload.length), payload]);
