@@ -95,11 +95,11 @@ export class AwaitedCaller {
     });
   }
 
-  /** Admits no more callers; a connection stays. Idempotent. */
+  /** Closes the port, which nothing uses any more. Idempotent. */
   close(): Promise<void> {
     clearTimeout(this.#closing);
     this.#onClose();
-    this.#closed ??= this.#listener.close();
+    this.#closed ??= this.#listener.free();
     return this.#closed;
   }
 

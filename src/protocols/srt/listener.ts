@@ -107,6 +107,14 @@ export class SrtListener implements Watcher {
     return this.#closed;
   }
 
+  /** Closes the port, too, which no connection uses any more. Idempotent. */
+  async free(): Promise<void> {
+    await this.close();
+    if (this.#guard === undefined) return;
+    this.#guard.close();
+    this.#runtime.guards.delete(this.#guard);
+  }
+
   ready(): void {
     const peer = Buffer.alloc(SOCKADDR_BYTES);
     const length = new Int32Array(1);
