@@ -15,9 +15,14 @@ const STOP_BIT = 0x80;
  * @param head bytes of the NAL unit's header
  */
 export function seiMessage(nal: Buffer, head: number, wanted: number): Buffer | undefined {
+  const [first] = seiMessages(nal, head, wanted);
+  return first;
+}
+
+/** Payloads of all SEI messages of a type, as those of `seiMessage`. */
+export function* seiMessages(nal: Buffer, head: number, wanted: number): IterableIterator<Buffer> {
   const data = unescapeNal(nal);
-  for (const { type, begin, end } of messages(data, head)) if (type === wanted) return data.subarray(begin, end);
-  return undefined;
+  for (const { type, begin, end } of messages(data, head)) if (type === wanted) yield data.subarray(begin, end);
 }
 
 /**

@@ -236,6 +236,11 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'Subtitles/Rendition/Language': 'Language, such as `ko` or `kor`.',
   'Subtitles/Rendition/AutoSelect': 'Players may choose the track by the language of their user.',
   'Subtitles/Rendition/Forced': 'Shown also to those who asked for no subtitles.',
+  'Application/Captions':
+    'Closed captions of the video (CEA-608 and CEA-708), which playlists declare by themselves ([how](subtitles.md#closed-captions)).',
+  'Captions/ToWebVtt': 'A channel whose text is shown in a subtitle track, too. May be repeated.',
+  'Captions/ToWebVtt/Channel': '`CC1` to `CC4`, `SERVICE1` to `SERVICE63`, or `TEXT` for `onTextData` of RTMP.',
+  'Captions/ToWebVtt/Label': 'Label of a `Rendition` of `Subtitles`, whose label and language the channel has, too.',
   'FILE/Standby':
     'Whether recordings have the slate of a publisher that is away, as by default; otherwise they go on in another file.',
   'Push/Standby':

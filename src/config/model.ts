@@ -27,6 +27,7 @@ export type ClusterConfig = NonNullable<ServerConfig['cluster']>;
 export type OutputProfilesConfig = ApplicationConfig['outputProfiles'];
 export type StandbyConfig = Frozen<Static<typeof Standby>>;
 export type SubtitlesConfig = NonNullable<ApplicationConfig['subtitles']>;
+export type CaptionsConfig = NonNullable<ApplicationConfig['captions']>;
 export type TranscodeWebhookConfig = NonNullable<ApplicationConfig['transcodeWebhook']>;
 export type VideoEncodeConfig = OutputProfileConfig['encodes']['videos'][number];
 export type AudioEncodeConfig = OutputProfileConfig['encodes']['audios'][number];

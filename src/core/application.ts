@@ -10,7 +10,7 @@ import type { OutputStream } from './output-stream.ts';
 import { RecordingViewers } from './recording-viewers.ts';
 import type { VirtualHost } from './vhost.ts';
 
-export interface PublishOptions extends Omit<InputOptions, 'isRelay' | 'subtitles'> {
+export interface PublishOptions extends Omit<InputOptions, 'isRelay' | 'subtitles' | 'captions'> {
   /** A new publisher replaces a live stream of the same name, instead of being rejected. */
   readonly replace: boolean;
   /** Streams of this kind of source that the application takes at once; 0 for any number. */
@@ -143,8 +143,8 @@ export class Application extends EventEmitter<ApplicationEvents> {
   publish(name: string, source: Source, options: PublishOptions): InputStream {
     this.check(name, source, options);
     this.#inputs.get(name)?.close('another publisher took over the name');
-    const subtitles = options.isPassthrough === true ? undefined : this.config.subtitles;
-    const input = new InputStream(name, source, this.counters, { subtitles, ...options });
+    const { subtitles, captions }: Partial<ApplicationConfig> = options.isPassthrough === true ? {} : this.config;
+    const input = new InputStream(name, source, this.counters, { subtitles, captions, ...options });
     this.#inputs.set(name, input);
     const uncount = input.hasStandby ? undefined : input.counters.source(source.kind);
     input.on('trouble', (code, description) => this.#alert(input, { code, description }));

@@ -1,4 +1,5 @@
 import { ArrivalClock } from './arrival-clock.ts';
+import { CaptionCues } from './captions/caption-cues.ts';
 import { Continuity } from './continuity.ts';
 import { Counters } from './counters.ts';
 import { EventTracks } from './event-tracks.ts';
@@ -9,13 +10,13 @@ import type { UserData } from './sei-insertion.ts';
 import type { Session } from './session.ts';
 import type { Source } from './source.ts';
 import { VIDEO_TIMEBASE } from './timebase.ts';
-import type { DataCodec, DataTrack, SubtitleTrack, Track } from './track.ts';
+import { isMedia, type DataCodec, type DataTrack, type SubtitleTrack, type Track } from './track.ts';
 import { StandbySpans } from './standby-spans.ts';
 import { Stream } from './stream.ts';
 import { OutputStream } from './output-stream.ts';
 import { writeCue, type SubtitleCue } from './subtitle-cue.ts';
 import { SubtitleTracks } from './subtitle-tracks.ts';
-import type { SubtitlesConfig } from '../config/model.ts';
+import type { CaptionsConfig, SubtitlesConfig } from '../config/model.ts';
 
 /** A cue of a subtitle track of the stream. */
 export interface TimedCue {
@@ -43,6 +44,8 @@ export interface InputOptions {
   readonly isListed?: boolean;
   /** Subtitle tracks that it has beside those of its source. */
   readonly subtitles?: SubtitlesConfig | undefined;
+  /** Closed captions that become cues of these tracks. */
+  readonly captions?: CaptionsConfig | undefined;
   /** Outlives its publishers, which have input streams of their own: something else is shown between them. */
   readonly hasStandby?: boolean;
 }
@@ -65,6 +68,7 @@ export class InputStream extends Stream {
   #isVacant = false;
   readonly #events = new EventTracks();
   readonly #subtitles: SubtitleTracks;
+  readonly #captions: CaptionCues | undefined;
   /** Cues whose time has not come, in its order. */
   #cues: readonly Packet[] = [];
   /** Media time, in seconds, that their times were last compared with. */
@@ -85,6 +89,7 @@ export class InputStream extends Stream {
     this.hasStandby = options.hasStandby === true;
     this.#isListed = isListed;
     this.#subtitles = new SubtitleTracks(options.subtitles);
+    this.#captions = options.captions && new CaptionCues(options.captions, (label) => this.#subtitles.of(label));
     this.#keptCues = new KeptCues(continuity);
   }
 
@@ -187,6 +192,16 @@ export class InputStream extends Stream {
     return this.#subtitles.of(label);
   }
 
+  /** The subtitle track that closed captions of a channel become cues of; undefined for none. */
+  captionTrack(channel: string): SubtitleTrack | undefined {
+    return this.#captions?.trackOf(channel);
+  }
+
+  /** Shows the text of a data message in the subtitles that `Captions` names for it, if any. @param language '' for none */
+  showText(text: string, language: string): void {
+    this.#captions?.text(text, language);
+  }
+
   /**
    * Shows subtitles, from the time of the media that arrived last on. Each is written when its time has come.
    * @returns false when there is no media yet, or none any more; or when too many wait already: then none is shown
@@ -221,6 +236,9 @@ export class InputStream extends Stream {
     this.arrival.note(packet);
     if (!this.#hasInherited && this.arrival.newest !== undefined) this.#inheritCues();
     if (this.#cues.length > 0) this.#writeCues(this.arrival.newest ?? -Infinity);
+    // ahead of the frame, whose part they belong in
+    if (this.#captions !== undefined && isMedia(packet.track) && this.arrival.newest !== undefined)
+      for (const cue of this.#captions.push(packet, this.arrival.newest)) super.write(cue);
     super.write(packet);
   }
 

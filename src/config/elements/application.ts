@@ -5,7 +5,7 @@ import { Providers } from './providers.ts';
 import { Publishers } from './publishers.ts';
 import { unique } from '../rules.ts';
 import { httpUrl, networkText, objectName, userName } from './shared.ts';
-import { Subtitles } from './subtitles.ts';
+import { Captions, Subtitles } from './subtitles.ts';
 
 const TranscodeWebhook = optional(
   {
@@ -60,6 +60,7 @@ export const Application = Type.Object(
     transcodeWebhook: TranscodeWebhook,
     eventGenerator: optional({ enable: flag(false), path: text({ default: '' }) }),
     subtitles: Subtitles,
+    captions: Captions,
     limits: Limits,
     users: Users,
     standby: Type.Optional(Standby),
@@ -74,10 +75,18 @@ export const Application = Type.Object(
     complete: (application: WithSubtitles) => {
       application.subtitles ??= application.outputProfiles.mediaOptions?.subtitles;
     },
+    rule: ({ subtitles, captions }: WithSubtitles, fail: Fail) => {
+      const { enable = false, rendition = [] } = subtitles ?? {};
+      for (const [index, { label }] of captions?.toWebVtt.entries() ?? []) {
+        const isLabel = enable && rendition.some((one) => one.label === label);
+        if (!isLabel) fail(['captions', 'toWebVtt', index, 'label'], `"${label}" is not a Label of Subtitles`);
+      }
+    },
   },
 );
 
 interface WithSubtitles {
   subtitles?: Static<typeof Subtitles> | undefined;
+  readonly captions?: Static<typeof Captions> | undefined;
   readonly outputProfiles: { readonly mediaOptions?: { readonly subtitles?: Static<typeof Subtitles> } };
 }

@@ -60,6 +60,7 @@ export class DataEvents {
       return this.#faults.count(`dropped a data message: ${error.message}`);
     }
     if (PASSED.has(name)) this.#input.inject('AMF', message);
+    if (name === 'onTextData') this.#show(tree);
     for (const rule of rules) this.#generate(rule, tree);
     const cue = name === 'onCuePoint' ? readAdCue(tree) : undefined;
     if (cue !== undefined) this.#cue(cue);
@@ -68,6 +69,12 @@ export class DataEvents {
   /** Idempotent. */
   close(): void {
     clearTimeout(this.#announced);
+  }
+
+  /** Shows the text of a message in subtitles (`text` and `language`, as Wowza's manual and ffmpeg have it). */
+  #show(values: readonly AmfValue[]): void {
+    const text = valueAt(values, ['text']);
+    if (text !== undefined) this.#input.showText(text, valueAt(values, ['language']) ?? '');
   }
 
   #generate({ path, tag: { eventType, frameType, info, data } }: Rule, values: readonly AmfValue[]): void {

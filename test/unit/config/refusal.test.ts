@@ -13,6 +13,13 @@ const llhls = (body: string): string =>
 const CLUSTER =
   '<Cluster><Secret>s</Secret><Redis><Url>redis://127.0.0.1</Url></Redis><Node><Id>a</Id>' +
   '<AdvertiseAddress>10.0.0.1</AdvertiseAddress><Port>7946</Port><AgentCheckPort>7946</AgentCheckPort></Node></Cluster>';
+const captions = (inner: string, enable = true) =>
+  serverXml({
+    apps: application(
+      `<Subtitles><Enable>${enable}</Enable><Rendition><Label>en</Label></Rendition></Subtitles>` +
+        `<Captions><ToWebVtt>${inner}</ToWebVtt></Captions>`,
+    ),
+  });
 const METRICS = '<Managers><Metrics><Port>9100</Port></Metrics></Managers>';
 const rtmp = (port: string): string => `<Providers><RTMP><Port>${port}</Port></RTMP></Providers>`;
 const video = (body: string): string => serverXml({ apps: profile('', `<Encodes><Video>${body}</Video></Encodes>`) });
@@ -157,6 +164,18 @@ const refusals: Record<string, [xml: string, line: string]> = {
   'a stream of a port that is not listened on': [
     srt('<StreamMap><Stream><Port>9998</Port><StreamPath>default/app/stream</StreamPath></Stream></StreamMap>'),
     `${SRT}/StreamMap/Stream[1]/Port: "9998" is not one of the ports in Port`,
+  ],
+  'captions of a channel that there is not': [
+    captions('<Channel>CC5</Channel><Label>en</Label>'),
+    `${APP}/Captions/ToWebVtt[1]/Channel: "CC5" is not one of CC1 to CC4, SERVICE1 to SERVICE63, TEXT, and TEXT with a language, as in TEXT-eng`,
+  ],
+  'captions in subtitles that there are not': [
+    captions('<Channel>CC1</Channel><Label>ko</Label>'),
+    `${APP}/Captions/ToWebVtt[1]/Label: "ko" is not a Label of Subtitles`,
+  ],
+  'captions in subtitles that are off': [
+    captions('<Channel>SERVICE63</Channel><Label>en</Label>', false),
+    `${APP}/Captions/ToWebVtt[1]/Label: "en" is not a Label of Subtitles`,
   ],
   'two streams of one port': [
     srt(

@@ -34,7 +34,7 @@ test('a WebVTT file has cues by their start, and cuts at its end those that go o
   const { file, add, opened, text } = scene(t);
   file.write(5000, 5500);
   t.is(opened(), 0);
-  add(7000, 7500, 'later');
+  add(7000, 8200, 'later');
   add(6000, 400 * 3_600_000, 'long');
   file.write(5000, 7001);
   // it is late: cues begin in order
@@ -43,7 +43,7 @@ test('a WebVTT file has cues by their start, and cuts at its end those that go o
   await file.end(5000, 10_000);
   t.is(
     text(),
-    'WEBVTT\n\n00:00:01.000 --> 000:00:05.000\nlong\n\n00:00:02.000 --> 00:00:02.500\nlater\n\n' +
+    'WEBVTT\n\n00:00:01.000 --> 000:00:05.000\nlong\n\n00:00:02.000 --> 00:00:03.200\nlater\n\n' +
       '00:00:02.000 --> 00:00:03.000\nlate\n\n',
   );
 });
@@ -58,6 +58,28 @@ test('a WebVTT file has a cue that comes again once, and none of too many that w
   t.false(add(9000, 9000, 'x'));
   await file.end(0, 5000);
   t.is(text(), 'WEBVTT\n\n00:00:00.500 --> 00:00:01.500\nonce\n\n');
+});
+
+test('pieces of a text that follow each other are one cue, apart from those of others', async (t) => {
+  const { file, add, text } = scene(t);
+  for (let start = 1000; start < 4000; start += 300) {
+    t.true(add(start, start + 300, 'piece'));
+    t.true(add(start, start + 300, 'other'));
+    if (start > 2000) t.true(add(start - 300, start, 'piece'));
+    // the next piece comes when frames after its begin are there already
+    file.write(0, start + 500);
+  }
+  add(4000, 4300, 'apart');
+  add(4400, 4700, 'apart');
+  for (let start = 10_000; start < 50_000; start += 500) {
+    add(start, start + 500, 'long');
+    file.write(0, start + 500);
+  }
+  await file.end(0, 48_000);
+  const cue = (from: string, to: string, of: string) => `00:00:${from} --> 00:00:${to}\n${of}\n\n`;
+  const both = cue('01.000', '04.000', 'piece') + cue('01.000', '04.000', 'other');
+  const apart = cue('04.000', '04.300', 'apart') + cue('04.400', '04.700', 'apart');
+  t.is(text(), `WEBVTT\n\n${both}${apart}${cue('10.000', '40.000', 'long')}${cue('40.000', '48.000', 'long')}`);
 });
 
 test('a recording without a cue has no WebVTT file', async (t) => {

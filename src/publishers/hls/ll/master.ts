@@ -4,6 +4,7 @@ import { bitrates, type Rates } from '../master/bandwidth.ts';
 import { bandwidthOf, rangeOf, resolutionOf, videoAttributesOf } from '../master/stream-inf.ts';
 import { renditionsOf, type Variant } from '../master/variants.ts';
 import { describeLanguage } from '../master/language.ts';
+import { captionMembers, captionsOf, withCaptions, type ListedCaptions } from '../master/captions.ts';
 import { quotable, subtitleMembers, subtitlesOf } from '../master/subtitles.ts';
 import type { AnyRendition, Rendition, SubtitleRendition } from './rendition.ts';
 
@@ -11,8 +12,7 @@ export interface MasterOptions {
   readonly output: OutputStream;
   /** Seconds. */
   readonly targetDuration: number;
-  /** Some frame had closed captions. */
-  readonly captions: boolean;
+  readonly captions: ListedCaptions;
   readonly subtitles: readonly SubtitleRendition[];
   /** Makes the URI of a rendition's chunklist for the player: first of the leading one. */
   readonly uri: (rendition: AnyRendition) => string;
@@ -32,8 +32,10 @@ export function buildMaster(
     ]),
   );
   const groups: Groups = new Map();
-  // without this attribute players look for captions in a segment, which a young stream may not have (Shaka Player)
-  const hasNoCaptions = !captions && variants.some(({ video }) => video !== undefined);
+  const closedCaptions = captionsOf(
+    captions,
+    variants.some(({ video }) => video !== undefined),
+  );
   const videos = variants.flatMap(({ video }) => (video === undefined ? [] : [video.track as VideoTrack]));
   let streams = '';
   for (const { video, audios } of variants) {
@@ -49,14 +51,16 @@ export function buildMaster(
     if (group !== undefined) line += `,AUDIO="${group}"`;
     line += subtitlesOf(subtitles);
     // on all variants or on none
-    if (hasNoCaptions) line += ',CLOSED-CAPTIONS=NONE';
+    line += closedCaptions;
     streams += `#EXT-X-STREAM-INF:${line}\n${uri(leading)}\n`;
   }
   // true of all segments of all renditions
   const isIndependent = renditionsOf(variants).every(({ packager }) => packager.independent);
-  let text = `#EXTM3U\n#EXT-X-VERSION:6\n${isIndependent ? '#EXT-X-INDEPENDENT-SEGMENTS\n' : ''}`;
+  const version = withCaptions(6, captions);
+  let text = `#EXTM3U\n#EXT-X-VERSION:${version}\n${isIndependent ? '#EXT-X-INDEPENDENT-SEGMENTS\n' : ''}`;
   text += sessionKeys(renditionsOf(variants));
   for (const [group, audios] of groups) text += members(group, audios, uri);
+  text += captionMembers(captions);
   text += subtitleMembers(subtitles.map((one) => ({ track: one.track, uri: uri(one) })));
   return text + streams + (iFrames === undefined ? '' : iFrameStreams(variants, output, rates, iFrames));
 }

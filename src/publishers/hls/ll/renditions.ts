@@ -1,4 +1,4 @@
-import { carriesCaptions } from '../../../codecs/captions.ts';
+import { CaptionServices } from '../../../core/captions/caption-services.ts';
 import type { LlhlsPublisherConfig } from '../../../config/model.ts';
 import { isShared, type Playlist } from '../../../core/playlist.ts';
 import type { OutputStream } from '../../../core/output-stream.ts';
@@ -63,7 +63,7 @@ export class Renditions implements Package, RenditionContext {
   #edition = nextEdition();
   #interrupted = false;
   #arrival: MediaClock | undefined;
-  #captions = false;
+  readonly #captions = new CaptionServices();
 
   constructor(options: RenditionsOptions) {
     const { config, next, keys, log, faults } = options;
@@ -123,9 +123,9 @@ export class Renditions implements Package, RenditionContext {
   }
 
   push(packet: Packet): void {
-    const { track, data } = packet;
+    const { track } = packet;
     if (track.type === 'subtitle') return this.#addCue(packet);
-    if (!this.#captions && track.type === 'video') this.#captions = carriesCaptions(track.codec, data);
+    if (track.type === 'video') this.#captions.push(packet);
     this.#segmenter.push(packet);
   }
 
@@ -148,7 +148,7 @@ export class Renditions implements Package, RenditionContext {
       {
         output,
         targetDuration: this.targetDuration,
-        captions: this.#captions,
+        captions: { services: this.#captions, trackOf: (channel) => output.input.captionTrack(channel) },
         subtitles: playlist.hidesSubtitles ? [] : [...this.#subtitles.values()].filter(({ started }) => started),
         uri: ({ names }) => uri(names.chunklist()),
         iFrames: this.rewind && (({ names }) => uri(iFramesOf(names.chunklist()))),

@@ -13,6 +13,7 @@ import type { TrackPackager } from '../../../packaging/track-packager.ts';
 import type { Segment } from '../../../packaging/segment.ts';
 import type { TsSegment } from '../../../packaging/ts-segment.ts';
 import { SubtitlePackagers } from '../../../packaging/subtitles/subtitle-packagers.ts';
+import { CaptionServices } from '../../../core/captions/caption-services.ts';
 import { Followers, type Follower } from '../answer/segment-followers.ts';
 import { firstMsn } from '../package/first-msn.ts';
 import type { PackageOptions } from '../package/hls-form.ts';
@@ -48,6 +49,7 @@ export class TsPackage implements Package, VariantContext {
   readonly #subtitles = new Map<number, SubtitleList>();
   #edition = nextEdition();
   #interrupted = false;
+  readonly #captions = new CaptionServices();
 
   constructor(config: HlsPublisherConfig, options: PackageOptions) {
     const { next, log, faults } = options;
@@ -133,6 +135,7 @@ export class TsPackage implements Package, VariantContext {
 
   push(packet: Packet): void {
     if (packet.track.type === 'subtitle') return this.#addCue(packet);
+    if (packet.track.type === 'video') this.#captions.push(packet);
     this.#segmenter.push(packet);
   }
 
@@ -179,7 +182,13 @@ export class TsPackage implements Package, VariantContext {
     if (state === 'starting') return undefined;
     return buildMaster(
       this.#variantsOf(playlist, this.#variants).filter(({ started }) => started),
-      { output, targetDuration: this.targetDuration, subtitles: this.#subtitlesOf(playlist), uri },
+      {
+        output,
+        targetDuration: this.targetDuration,
+        captions: { services: this.#captions, trackOf: (channel) => output.input.captionTrack(channel) },
+        subtitles: this.#subtitlesOf(playlist),
+        uri,
+      },
     );
   }
 

@@ -14,7 +14,10 @@ import {
   videoPackets,
   videoTrack,
 } from '../../../../support/media/packets.ts';
+import { construct608, constructs708, popOn, withCaptions } from '../../../../support/media/captions.ts';
 import { until } from '../../../../support/time/until.ts';
+import { checkMasterPlaylist } from '../../../../support/playlist-rules/master-rules.ts';
+import { faults } from '../../../../support/playlist-rules/rules.ts';
 import { virtualTime } from '../../../../support/time/virtual-time.ts';
 
 const LLHLS = { segmentDuration: 2, segmentCount: 5, chunkDuration: 0.5 };
@@ -100,6 +103,41 @@ test('captions are not announced until some have been seen: they may come later'
   if (packet === undefined) throw new Error('no packet');
   output.write({ ...packet, data: Buffer.concat([CAPTIONS, packet.data]) });
   t.false((await read()).body.includes('CLOSED-CAPTIONS'));
+});
+
+test('captions are declared once they have come, with the label and language of their subtitles', async (t) => {
+  const application = {
+    name: 'app',
+    type: 'live',
+    publishers: { llhls: LLHLS },
+    subtitles: { enable: true, rendition: [{ label: 'Deutsch "1"', language: 'de' }] },
+    captions: { toWebVtt: [{ channel: 'CC1', label: 'Deutsch "1"' }] },
+  };
+  const server = await openLlhls(t, { vhost: { applications: [application] } });
+  const { output } = server.goLive([source]);
+  const write = (from: number, to: number, constructs: (index: number) => Buffer) => {
+    for (const [index, packet] of videoPackets(source, { from, to, gop: 60 }).entries())
+      output.write({ ...packet, data: withCaptions('H264', packet.data, constructs(index)) });
+  };
+  const pairs = popOn('GUTEN TAG');
+  write(0, 6, (index) => construct608(pairs[index]));
+  const { body } = await server.get('/app/stream/llhls.m3u8');
+  t.deepEqual(lines(body, '#EXT-X-MEDIA:'), [
+    '#EXT-X-MEDIA:TYPE=CLOSED-CAPTIONS,GROUP-ID="captions",NAME="Deutsch 1",DEFAULT=NO,AUTOSELECT=YES,LANGUAGE="de",INSTREAM-ID="CC1"',
+  ]);
+  t.is(attribute(lines(body, '#EXT-X-STREAM-INF')[0] ?? '', 'CLOSED-CAPTIONS'), 'captions');
+  t.regex(body, /#EXT-X-VERSION:6\n/);
+  write(6, 8, () => constructs708(1, Buffer.from('98383c69711f1141', 'hex')));
+  const later = (await server.get('/app/stream/llhls.m3u8')).body;
+  t.deepEqual(
+    lines(later, '#EXT-X-MEDIA:').map((line) => [attribute(line, 'NAME'), attribute(line, 'INSTREAM-ID')]),
+    [
+      ['Deutsch 1', 'CC1'],
+      ['SERVICE1', 'SERVICE1'],
+    ],
+  );
+  t.regex(later, /#EXT-X-VERSION:7\n/);
+  t.deepEqual(faults(checkMasterPlaylist(later)), []);
 });
 
 test('all variants say that they have no captions where one has none, audio alone as well (RFC 8216bis 4.4.6.2)', async (t) => {
