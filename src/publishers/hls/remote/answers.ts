@@ -61,7 +61,7 @@ export interface Relayed {
   /** @param fetches whether a file that is not cached is fetched; fileNotFound otherwise */
   readonly media: (file: string, fetches: boolean) => Promise<Media>;
   /** Segments that players rewind to, from a number on; undefined where there are none. */
-  readonly past: (file: string, from: number) => Promise<WithBytes<PastState> | undefined>;
+  readonly past: (file: string, from: number, until?: number) => Promise<WithBytes<PastState> | undefined>;
 }
 
 interface RelayedStream {
@@ -139,13 +139,15 @@ export function answerNodes(
   calls.answer(known.chunklist, source.chunklist);
   calls.answerBytes(known.media, source.media);
   calls.answerBytes(known.past, async (asked, from) => {
-    const { file, relayOf, from: first } = asked;
+    const { file, relayOf, from: first, until } = asked;
     if (relayOf !== undefined)
-      return knownPast(await ofRelay(relayed(asked, from, relayOf).then(({ past }) => past(file, first))));
+      return knownPast(await ofRelay(relayed(asked, from, relayOf).then(({ past }) => past(file, first, until))));
     const { stream } = await found(asked);
     await stream.settled();
     const shelf = stream.past(file);
-    return knownPast(shelf && pastState(stream.run, shelf, first, stream.longestPast, shelf.past.fills));
+    return knownPast(
+      shelf && pastState(stream.run, shelf, { from: first, until }, stream.longestPast, shelf.past.fills),
+    );
   });
   calls.answer(known.report, async (asked) => ({ players: count((await found(asked)).viewers, asked.report) }));
   calls.answer(known.visits, (asked) => ({ players: count(demand(played(asked), asked), asked.report) }));

@@ -13,8 +13,10 @@ import type { OwnerLink } from './link.ts';
 const TIMEOUT_MS = 4000;
 /** Pause in which a node is not asked that knows of no past. */
 const PAUSE_MS = 5000;
-/** Segments in one answer: some 200 bytes each. */
-export const MOST_SEGMENTS = 2000;
+/** Segments in one answer: some 200 bytes each, which take some milliseconds to read. */
+export const MOST_SEGMENTS = 500;
+/** Newest segments that the next owner of a stream may not have: they are fetched from it anyway. */
+const UNSURE = 30;
 
 export interface RemotePastOptions {
   readonly link: Pick<OwnerLink, 'source' | 'calls'>;
@@ -82,11 +84,11 @@ export class RemotePast {
   }
 
   /** Answers a node that relays from this one; undefined where there is no past. */
-  async state(list: string, from: number): Promise<WithBytes<PastState> | undefined> {
+  async state(list: string, from: number, until?: number): Promise<WithBytes<PastState> | undefined> {
     if (!this.#covers(list, from + 1)) await this.#load(list, from + 1);
     const shelf = this.#shelves.get(list);
     if (shelf === undefined || this.#run === undefined) return undefined;
-    return pastState(this.#run, shelf, from, this.#longest, this.#fills.get(list) ?? 0);
+    return pastState(this.#run, shelf, { from, until }, this.#longest, this.#fills.get(list) ?? 0);
   }
 
   /** Forgets all: another run of the stream has begun. */
@@ -137,14 +139,37 @@ export class RemotePast {
         owner: { incarnation },
       } = link.source;
       const isOthers = (this.#owners.get(list) ?? incarnation) !== incarnation;
-      const from = isOthers ? 0 : (this.#shelves.get(list)?.past.next ?? 0);
-      const request = { ...path, file: list, from, ...(relayOf !== undefined && { relayOf }) };
+      const past = this.#shelves.get(list)?.past;
+      const from = isOthers ? 0 : (past?.next ?? 0);
+      const until = isOthers && past?.empty === false ? Math.max(past.first, past.next - UNSURE) : undefined;
+      const request = {
+        ...{ ...path, file: list, from },
+        ...(until !== undefined && { until }),
+        ...(relayOf !== undefined && { relayOf }),
+      };
       const { answer, bytes } = await calls.callForBytes(node, link.calls.past, request, TIMEOUT_MS);
+      if (until !== undefined && answer.digest !== undefined) {
+        if (!this.#keepUntil(list, until, answer)) this.#forget(list);
+        this.#owners.set(list, incarnation);
+        continue;
+      }
       if (isOthers) this.#forget(list);
       const isMore = this.#take(list, answer, bytes);
       this.#owners.set(list, incarnation);
       if (!isMore) return;
     }
+  }
+
+  /** Keeps the segments before a number if the next owner of the stream lists the same. @returns whether it does */
+  #keepUntil(list: string, until: number, { run, first, longest, fills = 0, digest }: PastState): boolean {
+    const shelf = this.#shelves.get(list);
+    if (shelf === undefined || run !== this.#run || shelf.past.first > first) return false;
+    shelf.drop(first);
+    if (shelf.past.digest(until) !== digest) return false;
+    shelf.past.truncate(until);
+    this.#fills.set(list, fills);
+    this.#longest = longest;
+    return true;
   }
 
   /** @returns whether there was anything new */
@@ -170,14 +195,17 @@ export class RemotePast {
   }
 }
 
-/** Answer about the past of a media playlist, from a number on. @param longest as of `PastState` @param fills as of `PastState` */
+/** Answer about the past of a media playlist, from a number on, or until one. @param longest as of `PastState` @param fills as of `PastState` */
 export function pastState(
   run: string,
   shelf: Shelf,
-  from: number,
+  { from, until }: { readonly from: number; readonly until?: number | undefined },
   longest: number,
   fills: number,
 ): WithBytes<PastState> {
+  const { past } = shelf;
+  if (until !== undefined && past.first < until && until <= past.next)
+    return { answer: { run, first: past.first, longest, fills, digest: past.digest(until) }, bytes: Buffer.alloc(0) };
   const lines = journalLines(shelf.segments(from, MOST_SEGMENTS));
   return { answer: { run, first: shelf.past.first, longest, fills }, bytes: Buffer.from(lines) };
 }

@@ -109,7 +109,7 @@ export class RemoteStream implements PlayedFiles, PlayedViewers, PlayerCount {
       if (here === undefined && !fetches) throw kilnError('fileNotFound');
       return here ?? (await this.#media.fetch(file));
     },
-    past: async (file, from) => await this.#past?.state(file, from),
+    past: async (file, from, until) => await this.#past?.state(file, from, until),
   };
 
   constructor(options: RemoteStreamOptions) {

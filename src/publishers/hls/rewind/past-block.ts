@@ -1,3 +1,4 @@
+import type { Hash } from 'node:crypto';
 import { extinf, tsExtinf } from '../../../packaging/listed-duration.ts';
 import { changedLines } from '../../../packaging/drm/key-tags.ts';
 import { TextPiece } from '../answer/text.ts';
@@ -112,6 +113,22 @@ export class PastBlock {
       ...(this.init !== undefined && { init: { name: this.init, ...(this.keys !== '' && { keys: this.keys }) } }),
       ...(this.#iFrames[index] !== 0 && { keyFrame: this.#iFrames[index] as number }),
     };
+  }
+
+  /** Removes the segments from a number on. */
+  truncate(next: number): void {
+    this.#count = Math.min(this.#count, next - this.first);
+    // lines that were handed out stay as they are
+    this.#text = joined(this.#text.subarray(0, this.#offsets[this.#count]));
+    this.#piece = undefined;
+    this.#iFrameLines = undefined;
+  }
+
+  /** Adds what is known of segments to digests, one for each column, from one number up to another, the higher excluded. */
+  addTo(columns: readonly Hash[], from: number, to: number): void {
+    const all = [this.#durations, this.#wallClocks, this.#discontinuities, this.#flags, this.#iFrames];
+    for (const [index, column] of all.entries())
+      columns[index]?.update(column.subarray(from - this.first, to - this.first));
   }
 
   /** Lists a segment as a gap. Idempotent. */

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { TextPiece } from '../answer/text.ts';
 import type { PastSegment } from './journal.ts';
 import { nameOf, numberedName } from './numbered-name.ts';
@@ -7,6 +8,8 @@ import { PastBlock } from './past-block.ts';
 const NO_RANGE = /^(?!#EXT-X-DATERANGE:).*\n/gm;
 /** Segments in holes; with more, the list begins anew. */
 const MAX_MISSING = 10_000;
+/** Columns of what a block knows of a segment. */
+const COLUMNS = 5;
 /** Share of its length by which a gap may begin apart from the segment of its number elsewhere. */
 const APART = 0.25;
 
@@ -132,6 +135,32 @@ export class PastList {
       this.#seconds -= this.duration(this.#first);
     this.#blocks = this.#blocks.filter(({ next }) => next > this.#first);
     this.#ranges = this.#ranges.filter((range) => range.msn >= this.#first);
+  }
+
+  /** Removes the segments from a number on. */
+  truncate(from: number): void {
+    for (; this.#next > Math.max(from, this.#first); this.#next--) this.#seconds -= this.duration(this.#next - 1);
+    this.#blocks = this.#blocks.filter(({ first }) => first < this.#next);
+    this.#blocks.at(-1)?.truncate(this.#next);
+    this.#ranges = this.#ranges.filter(({ msn }) => msn < this.#next);
+    this.#changes++;
+  }
+
+  /** Digest of what is known of the listed segments before a number: that of another list with the same segments is the same. */
+  digest(before: number): string {
+    const columns = Array.from({ length: COLUMNS }, () => createHash('sha256'));
+    const all = createHash('sha256').update(`${this.#first} ${before} ${this.dateRanges(before)}\n`);
+    let last: string | undefined;
+    for (const block of this.#blocks) {
+      const [from, to] = [Math.max(this.#first, block.first), Math.min(before, block.next)];
+      if (from >= to) continue;
+      const head = `${block.init}\n${block.keys}`;
+      if (head !== last) all.update(`${from} ${head}\n`);
+      last = head;
+      block.addTo(columns, from, to);
+    }
+    for (const column of columns) all.update(column.digest());
+    return all.digest('base64url');
   }
 
   /** Lists a segment as a gap, since its media is not there. Idempotent. */

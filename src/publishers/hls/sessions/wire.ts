@@ -29,6 +29,8 @@ export const PastState = Type.Object({
   longest: Type.Number({ minimum: 0, maximum: 1e6 }),
   /** Number of times that segments were listed in place of gaps. */
   fills: Type.Optional(Type.Integer({ minimum: 0 })),
+  /** Digest of the segments before a number that was asked about, as of `PastList.digest`: the bytes have none then. */
+  digest: Type.Optional(Type.String({ maxLength: 100 })),
 });
 export type PastState = Static<typeof PastState>;
 
@@ -168,7 +170,12 @@ const CHUNKLIST = definePeerCall('chunklist', Type.Object(PlaylistRequest), Type
 const MEDIA = definePeerCall('media', Type.Object(File), Type.Object(MediaDescription));
 const PAST = definePeerCall(
   'past',
-  Type.Object({ ...File, from: Type.Integer({ minimum: 0, maximum: 1e14 }) }),
+  Type.Object({
+    ...File,
+    from: Type.Integer({ minimum: 0, maximum: 1e14 }),
+    /** The digest of the segments before it is asked for; older nodes answer with segments. */
+    until: Type.Optional(Type.Integer({ minimum: 0, maximum: 1e14 })),
+  }),
   PastState,
 );
 const REPORT = definePeerCall('report', Type.Object({ ...STREAM_FIELDS, report: Report }), Verdicts);

@@ -41,9 +41,9 @@ test('after a change of owner, gaps at the head of a playlist are at the times t
       calls: callsOf(LLHLS),
     },
     calls: {
-      callForBytes: ((_node: unknown, _call: unknown, { from }: { from: number }) => {
-        asked.push(from);
-        return Promise.resolve(pastState('run', shelf, from, 2, 0));
+      callForBytes: ((_node: unknown, _call: unknown, request: { from: number; until?: number }) => {
+        asked.push(request.from);
+        return Promise.resolve(pastState('run', shelf, request, 2, 0));
       }) as never,
     },
     path: { vhost: 'default', app: 'app', stream: 'stream' },
@@ -74,4 +74,90 @@ test('after a change of owner, gaps at the head of a playlist are at the times t
     text,
   );
   t.deepEqual(asked, [0, 0]);
+});
+
+/** A relay that knows a long past, and then gets another owner. */
+async function relayed(next: (shelf: Shelf) => void, run = 'run') {
+  const shelfOf = (): Shelf => {
+    const shelf = new Shelf(LIST, 'seg_1_*_audio_abcdefgh_llhls.m4s', '');
+    for (let msn = 0; msn < 1200; msn++) shelf.add(segment(msn));
+    return shelf;
+  };
+  const sources = ['first', 'second'].map((incarnation): Source => {
+    const node = { id: 'a', incarnation };
+    return { node, owner: node };
+  });
+  let [source] = sources;
+  let shelf = shelfOf();
+  let isOld = false;
+  let runNow = 'run';
+  let bytes = 0;
+  const past = new RemotePast({
+    link: {
+      get source() {
+        return source as Source;
+      },
+      calls: callsOf(LLHLS),
+    },
+    calls: {
+      callForBytes: ((_node: unknown, _call: unknown, { from, until }: { from: number; until?: number }) => {
+        const answer = pastState(runNow, shelf, isOld ? { from } : { from, until }, 2, 0);
+        bytes += answer.bytes.length;
+        return Promise.resolve(answer);
+      }) as never,
+    },
+    path: { vhost: 'default', app: 'app', stream: 'stream' },
+    query: '',
+    event: false,
+  });
+  const compose = async (msn: number): Promise<string> => {
+    const text = playlist(msn, lines(msn, msn * 2));
+    return (await past.before(LIST, text, () => text, 'full')).plain.toString();
+  };
+  await compose(1200);
+  const whole = bytes;
+  bytes = 0;
+  source = sources[1];
+  shelf = shelfOf();
+  runNow = run;
+  next(shelf);
+  return {
+    whole,
+    old: () => (isOld = true),
+    compose: async () => await compose(shelf.past.next),
+    expected: () => {
+      const all = [];
+      for (let msn = shelf.past.first; msn < shelf.past.next; msn++) {
+        const { gap, wallClock } = shelf.past.segment(msn, nameOf(msn));
+        all.push(lines(msn, wallClock / 1000, gap));
+      }
+      return all.join('') + lines(shelf.past.next, shelf.past.next * 2);
+    },
+    fetched: () => bytes,
+  };
+}
+
+test('after a change of owner a relay fetches only what it does not know', async (t) => {
+  const { whole, compose, expected, fetched } = await relayed((shelf) => {
+    shelf.drop(300);
+    // the last ones were lost with the owner before
+    shelf.past.markGap(1199);
+    shelf.add(segment(1200));
+  });
+  t.true((await compose()).endsWith(expected()));
+  t.true(fetched() < whole / 20, `${fetched()} of ${whole} bytes`);
+});
+
+test('a relay fetches all where the next owner lists other segments, is of an earlier version, or of another run', async (t) => {
+  for (const [next, run, isOld, isAnew] of [
+    [(shelf: Shelf) => (shelf.past.markGap(400), void shelf.add(segment(1200))), 'run', false, true],
+    [(shelf: Shelf) => void shelf.add(segment(1200)), 'run', true, true],
+    [(shelf: Shelf) => void shelf.add(segment(1200)), 'another', false, true],
+    [(shelf: Shelf) => void shelf.add(segment(1200, { wallClock: 2_401_000 })), 'run', false, false],
+  ] as const) {
+    const { whole, old, compose, expected, fetched } = await relayed(next, run);
+    if (isOld) old();
+    t.true((await compose()).endsWith(expected()), run);
+    t.is(fetched() > whole / 2, isAnew);
+  }
 });
