@@ -25,7 +25,7 @@ function opened(drm: object): readonly string[] {
 }
 
 test('RefuseClear closes all publishers but LL-HLS, where DRM is on', (t) => {
-  t.deepEqual(opened({ enable: true, refuseClear: true }), ['llhls']);
-  t.deepEqual(opened({ enable: true }), PROTOCOLS);
+  t.deepEqual(opened({ enable: true, infoFile: 'drm.xml', refuseClear: true }), ['llhls']);
+  t.deepEqual(opened({ enable: true, infoFile: 'drm.xml' }), PROTOCOLS);
   t.deepEqual(opened({ enable: false, refuseClear: true }), PROTOCOLS);
 });
