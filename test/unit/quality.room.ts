@@ -1,3 +1,3 @@
 import { importRoom } from '../support/runner/rooms.ts';
 
-await importRoom('quality');
+await importRoom('unit/quality');
