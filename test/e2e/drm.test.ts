@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import test from 'ava';
 import { launchBrowser } from '../support/hls/browser.ts';
 import { PlayerPage } from '../support/hls/player-page.ts';
-import { publishPattern } from '../support/media/ffmpeg.ts';
+import { FFMPEG7, Program, publishPattern } from '../support/media/ffmpeg.ts';
 import { Kiln } from '../support/server/kiln.ts';
 import { until } from '../support/time/until.ts';
 
@@ -26,11 +26,15 @@ const rotating = (scheme: string): string =>
       `<NextKey><KeyId>${NEXT_ID}</KeyId><Key>${NEXT_KEY}</Key><Iv>${ID}</Iv><Pssh>${PSSH.replace(ID, NEXT_ID)}</Pssh></NextKey></DRM>`,
     );
 
+/** Entry for another stream. */
+const named = (scheme: string, name: string): string =>
+  entryOf(scheme).replace(`<StreamName>${scheme}`, `<StreamName>${name}`);
+
 const folder = mkdtempSync(join(tmpdir(), 'kiln-drm-'));
 const infoFile = join(folder, 'drm.xml');
 writeFileSync(
   infoFile,
-  `<DRMInfo>${['cenc', 'cbcs'].map((scheme) => entryOf(scheme) + rotating(scheme)).join('')}</DRMInfo>`,
+  `<DRMInfo>${['cenc', 'cbcs'].map((scheme) => entryOf(scheme) + rotating(scheme) + named(scheme, `${scheme}-av1`)).join('')}</DRMInfo>`,
 );
 const kiln = await Kiln.start({
   llhls:
@@ -93,5 +97,36 @@ for (const scheme of ['cenc', 'cbcs']) {
       t.false(text.includes('#EXT-X-DISCONTINUITY\n'), text);
     }
     t.deepEqual(await page.page.evaluate('faults'), []);
+  });
+}
+
+/** Four tiles in each frame, which is as many subsamples. */
+const AV1_PATTERN = [
+  ...['-v', 'error', '-re', '-f', 'lavfi', '-i', 'testsrc2=s=256x256:r=10', '-f', 'lavfi', '-i', 'sine=b=4:r=48000'],
+  ...['-c:v', 'libsvtav1', '-preset', '12', '-g', '20', '-svtav1-params', 'tile-columns=1:tile-rows=1'],
+  ...['-pix_fmt', 'yuv420p', '-c:a', 'aac', '-f', 'flv'],
+];
+
+for (const scheme of ['cenc', 'cbcs']) {
+  test(`Shaka Player plays AV1 in ${scheme} with the key, and shows nothing with another one`, async (t) => {
+    const name = `${scheme}-av1`;
+    const publisher = new Program(FFMPEG7, [...AV1_PATTERN, kiln.rtmpUrl(name)]);
+    t.teardown(() => publisher.stop());
+    const url = kiln.httpUrl(`/app/${name}/llhls.m3u8`);
+    const master = await until('there is a playlist', async () => {
+      const answer = await fetch(url);
+      return answer.status === 200 && answer.text();
+    });
+    t.regex(master, /CODECS="[^"]*av01/);
+    const open = async (key: string): Promise<PlayerPage> => {
+      const page = await PlayerPage.open(browser, 'shaka', kiln.httpUrl('/readyz'));
+      t.teardown(() => page.page.close());
+      await page.play(url, { drm: { clearKeys: { [ID]: key } } });
+      return page;
+    };
+    await t.notThrowsAsync((await open(KEY)).plays(4, MOST_STALL_MS));
+    const { page } = await open('ff'.repeat(16));
+    await until('the player gave up', async () => (await page.evaluate<number>('faults.length')) > 0);
+    t.true((await page.evaluate<number>('played')) < 0.5);
   });
 }
