@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 
 export type Algorithm = 'sha1' | 'sha256';
 
-export function hmac(algorithm: Algorithm, secretKey: string, signed: string | Buffer): Buffer {
+export function hmac(algorithm: Algorithm, secretKey: string | Buffer, signed: string | Buffer): Buffer {
   return createHmac(algorithm, secretKey).update(signed).digest();
 }
 

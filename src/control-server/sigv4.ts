@@ -1,4 +1,5 @@
-import { createHash, createHmac } from 'node:crypto';
+import { createHash } from 'node:crypto';
+import { hmac } from './signature.ts';
 
 export interface AwsCredentials {
   readonly accessKeyId: string;
@@ -34,8 +35,8 @@ export function awsHeaders(
     signedHeaders,
     sha256(body),
   ].join('\n');
-  const key = scope.reduce<string | Buffer>((from, part) => hmac(from, part), `AWS4${secretAccessKey}`);
-  const signed = hmac(key, [ALGORITHM, time, scope.join('/'), sha256(canonical)].join('\n')).toString('hex');
+  const key = scope.reduce<string | Buffer>((from, part) => hmac('sha256', from, part), `AWS4${secretAccessKey}`);
+  const signed = hmac('sha256', key, [ALGORITHM, time, scope.join('/'), sha256(canonical)].join('\n')).toString('hex');
   return {
     'X-Amz-Date': time,
     Authorization: `${ALGORITHM} Credential=${accessKeyId}/${scope.join('/')}, SignedHeaders=${signedHeaders}, Signature=${signed}`,
@@ -49,8 +50,4 @@ function encoded(text: string): string {
 
 function sha256(data: string | Buffer): string {
   return createHash('sha256').update(data).digest('hex');
-}
-
-function hmac(key: string | Buffer, text: string): Buffer {
-  return createHmac('sha256', key).update(text).digest();
 }

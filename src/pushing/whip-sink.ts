@@ -18,8 +18,8 @@ import type { OpenSink, Sink, SinkOptions } from './sink.ts';
 /** Pushes to endpoints of WHIP (RFC 9725) that the guard allows. A server's certificate is verified. */
 export function whipSink(caller: Caller): OpenSink {
   return async ({ url, streamKey }, options) => {
-    const call = await Call.open(caller, whipEndpoint(url.href, streamKey));
-    return new WhipSink(call, options, streamKey);
+    const endpoint = whipEndpoint(url.href, streamKey);
+    return new WhipSink(await Call.open(caller, endpoint), options, endpoint.token ?? '');
   };
 }
 

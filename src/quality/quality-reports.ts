@@ -12,7 +12,7 @@ const MAX_SESSIONS = 20_000;
  * leave the node; ids of sessions stay here, and those of content are not read.
  */
 export class QualityReports {
-  /** Reports that were counted, in the query, the header or an event. */
+  /** Reports by result, as of `kiln_player_reports_received_total`. */
   readonly counts = { request: 0, event: 0, malformed: 0, unlisted: 0 };
   readonly #streams = new Map<string, StreamQuality>();
   readonly #bySource = new WeakMap<Source, StreamQuality>();

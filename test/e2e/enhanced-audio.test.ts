@@ -17,7 +17,7 @@ import { Kiln } from '../support/server/kiln.ts';
 import { until } from '../support/time/until.ts';
 import type { Media } from '../support/webrtc/webrtc-media.ts';
 
-/** Codecs of audio that only Enhanced RTMP brings over RTMP, passed on as they come. */
+/* Codecs of audio that only Enhanced RTMP brings over RTMP, passed on as they come. */
 
 const APP = '/v1/vhosts/default/apps/app';
 const SECONDS = 3;

@@ -69,7 +69,7 @@ test.serial("a stream of another Kiln's WHEP endpoint plays, is counted, and com
   await until('it plays again', async () => (await fetch(playlist)).status === 200);
 });
 
-test.serial('what cannot be pulled over WHEP is told', async (t) => {
+test.serial('pulls over WHEP that are not allowed are refused with the reason', async (t) => {
   const kiln = await start(t, { whip: true });
   for (const [url, reason] of [
     [`whep://secret@127.0.0.1:${kiln.ports.http}/app/s`, /is not allowed: the port belongs to this server/],

@@ -59,7 +59,7 @@ test.serial('a stream is pushed over WHIP to another Kiln, which plays it, and t
   t.notRegex(from.log, /a-secret-token/);
 });
 
-test.serial('a server that refuses is told of, and requests that are wrong are refused', async (t) => {
+test.serial('a refusing WHIP server is reported, and wrong requests are 400', async (t) => {
   const [from, to] = [await start(t, { publishers: '<Push/>' }), await start(t, {})];
   const encoder = publishPattern(from.rtmpUrl('talk'));
   t.teardown(() => encoder.stop());

@@ -24,6 +24,11 @@ type Row = readonly (Cell | undefined)[];
 
 const ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' };
 
+/** Text of a WebVTT cue that shows the characters as they are (WebVTT, section 4.2.2). */
+export function cueText(text: string): string {
+  return text.replaceAll(/[&<>]/g, (sign) => ESCAPES[sign] ?? sign);
+}
+
 /** Whether a row shows nothing. */
 export function isBlank(row: Row | undefined): boolean {
   return row === undefined || row.every((cell) => cell === undefined || cell.character.trim() === '');
@@ -41,7 +46,7 @@ export function rowText(row: Row): string {
       text += closed(open) + opened(style);
       open = style;
     }
-    text += ESCAPES[character] ?? character;
+    text += cueText(character);
   }
   return text + closed(open);
 }

@@ -1,10 +1,9 @@
-import type { CaptionText } from '../../codecs/captions/caption-text.ts';
+import { cueText, type CaptionText } from '../../codecs/captions/caption-text.ts';
 
 /** Milliseconds of media for which a text is shown, unless another one comes before. */
 const SHOWN_MS = 6000;
 const MAX_CHARACTERS = 1000;
 const MAX_LINES = 10;
-const ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' };
 
 /** Text of data messages (`onTextData`), each of which replaces the one before. */
 export class TimedText {
@@ -14,9 +13,7 @@ export class TimedText {
 
   /** Shows a text from a time on, in milliseconds; an empty one shows none. Markup is text; what is too long is cut. */
   set(text: string, now: number): void {
-    const lines = text
-      .slice(0, MAX_CHARACTERS)
-      .replaceAll(/[&<>]/g, (sign) => ESCAPES[sign] ?? sign)
+    const lines = cueText(text.slice(0, MAX_CHARACTERS))
       .replaceAll('\0', '')
       .split(/\r\n|\r|\n/)
       .map((line) => line.trim())

@@ -71,7 +71,8 @@ class WhepSource implements PullSource {
     const answer = await this.#call.offer(offered, '-');
     try {
       this.#plans = planAnswered(offered, answer);
-    } catch {
+    } catch (error) {
+      if (!(error instanceof KilnError)) throw error;
       throw new PullError('the server sends neither video nor audio in a codec that was offered');
     }
     await this.#reception.take(this.#plans);

@@ -32,7 +32,7 @@ export function qualityFamilies(quality: Quality): Family[] {
   return [
     counter(
       'kiln_player_reports_received_total',
-      'CMCD reports of players, by how they ended: counted from a request or an event, malformed, or unlisted, of one stream too many.',
+      'CMCD reports of players by result: `request` or `event` (counted), `malformed`, or `unlisted` (about a stream beyond the 2,000 that have figures).',
       () => byLabel('result', quality.counts),
     ),
     counter('kiln_player_reports_total', 'CMCD reports about a stream.', () =>
@@ -52,7 +52,7 @@ export function qualityFamilies(quality: Quality): Family[] {
       'How often players of a rendition reported that their buffer had run empty.',
       () => ofRenditions(quality, ({ starvations }) => starvations),
     ),
-    spread('kiln_player_startup_seconds', 'Time from the start of playback until it was seen.', 'startupSeconds'),
+    spread('kiln_player_startup_seconds', 'Time from the start of playback to the first frame.', 'startupSeconds'),
     spread('kiln_player_starvation_seconds', 'Time for which buffers were empty.', 'starvationSeconds'),
     spread('kiln_player_bitrate_ratio', 'Bit rate of requested media, as a share of the highest.', 'bitrateRatio'),
     spread('kiln_player_latency_seconds', 'Latency of live playback, as players report it.', 'latencySeconds'),

@@ -35,7 +35,8 @@ interface CallEvents {
 
 /** Time for ICE and DTLS together. */
 const CONNECT_MS = 10_000;
-const CONSENT_MS = 30_000;
+/** Time without ICE checks after which the media worker ends its transport. */
+const WORKER_SILENCE_MS = 30_000;
 /** Bits per second: nothing is chosen by the estimate. */
 const BITRATE = 10_000_000;
 const NOT_WANTED = 'the connection is not wanted any more';
@@ -66,7 +67,7 @@ export class Call extends EventEmitter<CallEvents> {
     try {
       await workers.ready();
       const worker = workers.pick(undefined, () => false);
-      const link = await PeerLink.openLoopback(worker, { timeoutMs: CONSENT_MS, initialBitrate: BITRATE });
+      const link = await PeerLink.openLoopback(worker, { timeoutMs: WORKER_SILENCE_MS, initialBitrate: BITRATE });
       const call = new Call(worker, link, guard, target);
       await call.#build();
       return call;

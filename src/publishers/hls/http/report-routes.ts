@@ -18,9 +18,10 @@ const TYPES = ['application/cmcd', 'text/cmcd', 'text/plain'];
 const MAX_BODY = 64 * 1024;
 /** Events of one request that are counted. */
 const MAX_EVENTS = 100;
-/** Requests of one session, or of one address in OriginMode: many at once, and then one in a while. */
+/** Requests of one session, or in OriginMode of one address: so many at once, then one in each interval. */
 const BURST = 20;
 const REFILL_MS = 500;
+/** Sessions and addresses whose rate is known. */
 const MAX_SESSIONS = 20_000;
 
 type Path = Omit<Params, 'file'>;

@@ -19,8 +19,8 @@ const LONGEST_PAUSE_MS = 30_000;
 const FIRST_PAUSE_MS = 500;
 
 /**
- * Keys of a key server, one for each period. Periods are counted by the clock, so that a node needs no state of another for the
- * same key. The key of the next period is fetched ahead.
+ * Keys of a key server, one for each period. The first period is that of the clock; each further key has the next number, which
+ * `SavedKey.period` hands to the node that goes on. The key of the next period is fetched ahead.
  */
 export class ServerKeys implements KeySource {
   readonly #options: ServerKeysOptions;

@@ -1,4 +1,4 @@
-import type { Hash } from 'node:crypto';
+import { createHash, type Hash } from 'node:crypto';
 import { extinf, tsExtinf } from '../../../packaging/listed-duration.ts';
 import { changedLines } from '../../../packaging/drm/key-tags.ts';
 import { TextPiece } from '../answer/text.ts';
@@ -124,11 +124,11 @@ export class PastBlock {
     this.#iFrameLines = undefined;
   }
 
-  /** Adds what is known of segments to digests, one for each column, from one number up to another, the higher excluded. */
-  addTo(columns: readonly Hash[], from: number, to: number): void {
+  /** Adds what is known of segments to digests, one for each column, which it makes where they are missing, from one number up to another, the higher excluded. */
+  addTo(columns: Hash[], from: number, to: number): void {
     const all = [this.#durations, this.#wallClocks, this.#discontinuities, this.#flags, this.#iFrames];
     for (const [index, column] of all.entries())
-      columns[index]?.update(column.subarray(from - this.first, to - this.first));
+      (columns[index] ??= createHash('sha256')).update(column.subarray(from - this.first, to - this.first));
   }
 
   /** Lists a segment as a gap. Idempotent. */

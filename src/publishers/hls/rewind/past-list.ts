@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, type Hash } from 'node:crypto';
 import type { TextPiece } from '../answer/text.ts';
 import type { PastSegment } from './journal.ts';
 import { nameOf, numberedName } from './numbered-name.ts';
@@ -8,8 +8,6 @@ import { PastBlock } from './past-block.ts';
 const NO_RANGE = /^(?!#EXT-X-DATERANGE:).*\n/gm;
 /** Segments in holes; with more, the list begins anew. */
 const MAX_MISSING = 10_000;
-/** Columns of what a block knows of a segment. */
-const COLUMNS = 5;
 /** Share of its length by which a gap may begin apart from the segment of its number elsewhere. */
 const APART = 0.25;
 
@@ -148,7 +146,7 @@ export class PastList {
 
   /** Digest of what is known of the listed segments before a number: that of another list with the same segments is the same. */
   digest(before: number): string {
-    const columns = Array.from({ length: COLUMNS }, () => createHash('sha256'));
+    const columns: Hash[] = [];
     const all = createHash('sha256').update(`${this.#first} ${before} ${this.dateRanges(before)}\n`);
     let last: string | undefined;
     for (const block of this.#blocks) {
