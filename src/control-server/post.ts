@@ -48,18 +48,14 @@ export class ControlServerError extends Error {
  * @throws ControlServerError
  */
 export async function post(call: Post, signal: AbortSignal, agent?: Agent): Promise<PostAnswer> {
-  const { url, headers, body, timeout, maxAnswerBytes, fingerprint } = call;
-  const request = (url.startsWith('https:') ? requestHttps : requestHttp)(url, {
-    method: 'POST',
-    signal,
-    headers: { ...headers, 'Content-Length': body.length },
-    ...(fingerprint === undefined ? { agent: agent ?? false } : { createConnection: pinned(fingerprint) }),
-  });
-  const deadline = new Deadline(request, timeout);
+  const { timeout, maxAnswerBytes } = call;
+  const connecting = new AbortController();
+  const request = requestOf(call, signal, agent, connecting.signal);
+  const deadline = new Deadline(request, timeout, connecting);
   let hasAnswered = false;
   try {
     const response = await new Promise<IncomingMessage>((resolve, reject) => {
-      request.once('response', resolve).on('error', reject).end(body);
+      request.once('response', resolve).on('error', reject).end(call.body);
       // an answer that switches protocols ends the request without an error
       request.once('close', () => reject(new Error('the connection was closed without an answer')));
     });
@@ -79,6 +75,35 @@ export async function post(call: Post, signal: AbortSignal, agent?: Agent): Prom
   }
 }
 
+/** @param connecting ends a connection that the request does not have yet @throws ControlServerError for what cannot be sent */
+function requestOf(
+  { url, headers, body, fingerprint }: Post,
+  signal: AbortSignal,
+  agent: Agent | undefined,
+  connecting: AbortSignal,
+): ClientRequest {
+  const connection =
+    fingerprint === undefined
+      ? { agent: agent ?? false }
+      : {
+          createConnection: pinned(fingerprint, AbortSignal.any([signal, connecting])),
+          // without an agent Node.js knows none of its own
+          defaultPort: HTTPS_PORT,
+        };
+  try {
+    return (url.startsWith('https:') ? requestHttps : requestHttp)(url, {
+      method: 'POST',
+      signal,
+      headers: { ...headers, 'Content-Length': body.length },
+      ...connection,
+    });
+  } catch (error) {
+    throw new ControlServerError((error as Error).message, false);
+  }
+}
+
+const HTTPS_PORT = 443;
+
 type OnConnected = (error: Error | null, stream: Duplex) => void;
 
 interface Target {
@@ -86,21 +111,35 @@ interface Target {
   readonly port?: number | string | null | undefined;
 }
 
-/** Connects by TLS to a server with one certificate alone: nothing is sent to another. */
-function pinned(fingerprint: string) {
+/**
+ * Connects by TLS to a server with one certificate alone: nothing is sent to another.
+ * @param signal ends the attempt: the request cannot, which has the connection only when it is there
+ */
+function pinned(fingerprint: string, signal: AbortSignal) {
   return ({ host, port }: Target, onConnected: OnConnected): undefined => {
     const name = host ?? '';
     const socket = connect({
       ...{ host: name, port: Number(port), rejectUnauthorized: false },
       ...(isIP(name) === 0 && { servername: name }),
     });
-    const fail = (error: Error): void => onConnected(error, socket);
+    const stop = (): void => void socket.destroy(signal.reason as Error);
+    const settle = (): void => {
+      socket.off('error', fail);
+      signal.removeEventListener('abort', stop);
+    };
+    const fail = (error: Error): void => {
+      settle();
+      onConnected(error, socket);
+    };
     socket.once('error', fail);
+    signal.addEventListener('abort', stop);
+    if (signal.aborted) stop();
     socket.once('secureConnect', () => {
       const { fingerprint256 = '' } = socket.getPeerX509Certificate() ?? {};
-      socket.off('error', fail);
-      if (fingerprint256.replaceAll(':', '').toLowerCase() === fingerprint) onConnected(null, socket);
-      else {
+      if (fingerprint256.replaceAll(':', '').toLowerCase() === fingerprint) {
+        settle();
+        onConnected(null, socket);
+      } else {
         socket.destroy();
         fail(new Error('the certificate of the server is another than the pinned one'));
       }
@@ -115,11 +154,14 @@ class Deadline {
   #missed: string | undefined;
   #closed = false;
 
-  constructor(request: ClientRequest, ms: number) {
+  /** @param connecting aborted when there is no connection in time */
+  constructor(request: ClientRequest, ms: number, connecting: AbortController) {
     const waitFor = (what: string): Watchdog =>
       new Watchdog(ms, () => {
         this.#missed = `no ${what} within ${ms} ms`;
-        request.destroy(new Error(this.#missed));
+        const error = new Error(this.#missed);
+        request.destroy(error);
+        connecting.abort(error);
       });
     this.#watchdog = waitFor('connection');
     const onConnected = (): void => {

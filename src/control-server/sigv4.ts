@@ -28,8 +28,9 @@ export function awsHeaders(
     method,
     pathname.split('/').map(encoded).join('/'),
     [...searchParams]
-      .map((pair) => pair.map(encoded).join('='))
-      .sort()
+      .map(([name, value]) => [encoded(name), encoded(value)] as const)
+      .sort(([one, value], [other, otherValue]) => compared(one, other) || compared(value, otherValue))
+      .map((pair) => pair.join('='))
       .join('&'),
     `host:${host}\nx-amz-date:${time}\n`,
     signedHeaders,
@@ -46,6 +47,11 @@ export function awsHeaders(
 /** Percent-encodes all but the unreserved characters of RFC 3986: of a path that is encoded, once more. */
 function encoded(text: string): string {
   return encodeURIComponent(text).replaceAll(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
+}
+
+/** Order by code point. */
+function compared(one: string, other: string): number {
+  return one < other ? -1 : Number(one > other);
 }
 
 function sha256(data: string | Buffer): string {

@@ -163,8 +163,10 @@ class WhipSink implements Sink {
     }
     if (taken.length === 0)
       throw new PushError(`the server does not take ${left.map(({ track }) => track.codec).join(' or ')}`);
-    for (const { track, feed, outlet } of left) {
+    for (const { track, feed, outlet, consumer } of left) {
       this.#options.leftOut(`the server does not take ${track.codec}`);
+      // before its producer, whose end is that of the push otherwise
+      consumer.close();
       feed.close();
       outlet.direct.close();
     }

@@ -1,4 +1,5 @@
 import { BoundedMap } from '../lib/bounded-map.ts';
+import { shortDigest } from '../lib/short-digest.ts';
 import { readReport, type Report } from './report.ts';
 import { StreamQuality, type Source, type StreamNames } from './stream-quality.ts';
 
@@ -71,8 +72,9 @@ export class QualityReports {
   /** Frames dropped since the last report of the session; none at the first, which may be of a session that another node knows. */
   #droppedSince({ sid, dfa }: Report): number {
     if (sid === undefined || dfa === undefined) return 0;
-    const before = this.#dropped.get(sid) ?? dfa;
-    this.#dropped.set(sid, dfa);
+    const session = shortDigest(sid);
+    const before = this.#dropped.get(session) ?? dfa;
+    this.#dropped.set(session, dfa);
     return Math.max(0, dfa - before);
   }
 

@@ -1,10 +1,10 @@
-import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { extname } from 'node:path';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { matchesEtag } from '../lib/etag.ts';
+import { shortDigest } from '../lib/short-digest.ts';
 import { acceptsGzip } from '../publishers/hls/http/respond.ts';
 
 const compress = promisify(gzip);
@@ -32,7 +32,7 @@ class Asset {
 
   constructor(name: string, data: Buffer) {
     this.type = TYPES[name.slice(name.lastIndexOf('.') + 1) as keyof typeof TYPES];
-    this.etag = `"${digest(data)}"`;
+    this.etag = `"${shortDigest(data)}"`;
     this.#data = data;
   }
 
@@ -109,7 +109,7 @@ async function readAssets(): Promise<Assets> {
   ]);
   const names = await readdir(HERE, { recursive: true });
   for (const name of names.filter(isLoaded).sort()) contents.set(name, await readFile(new URL(name, HERE)));
-  const build = digest(Buffer.concat([...contents.values()]));
+  const build = shortDigest(Buffer.concat([...contents.values()]));
   const files = new Map([...contents].map(([name, data]) => [name, new Asset(name, data)]));
   const frame = await readFile(new URL('frame.html', HERE), 'utf8');
   const page = async (name: PageName): Promise<[PageName, Page]> => {
@@ -126,8 +126,4 @@ async function readAssets(): Promise<Assets> {
 function isLoaded(name: string): boolean {
   const type = extname(name).slice(1);
   return type in TYPES && type !== 'html';
-}
-
-function digest(data: Buffer): string {
-  return createHash('sha256').update(data).digest('base64url').slice(0, 16);
 }

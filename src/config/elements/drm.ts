@@ -36,6 +36,9 @@ interface KeyServerValues {
   readonly cencProtectScheme: string;
 }
 
+/** What stands in a header as it is. */
+const PRINTABLE = '^[\\x21-\\x7e]+$';
+
 const KeyServer = Type.Object(
   {
     /** Names of streams, with `*` and `?`. */
@@ -45,10 +48,10 @@ const KeyServer = Type.Object(
     userName: Type.Optional(text()),
     password: Type.Optional(text()),
     /** Keys of a Signature Version 4. */
-    accessKeyId: Type.Optional(text()),
+    accessKeyId: Type.Optional(text({ pattern: PRINTABLE })),
     secretAccessKey: Type.Optional(text()),
-    region: text({ default: 'us-east-1' }),
-    service: text({ default: 'execute-api' }),
+    region: text({ default: 'us-east-1', pattern: PRINTABLE }),
+    service: text({ default: 'execute-api', pattern: PRINTABLE }),
     certificateFingerprint: Type.Optional(
       parsed('a SHA-256 of a certificate: 64 hexadecimal digits', parseFingerprint),
     ),

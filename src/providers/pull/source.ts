@@ -43,3 +43,6 @@ export interface SourceOptions {
 
 /** Connects to the origin of a URL. @throws Error when it cannot be reached, or has no such stream */
 export type OpenSource = (url: string, options: SourceOptions) => Promise<PullSource>;
+
+/** Longest wait of a source for something to play: less than that of the pull, which does not know the reason. Milliseconds. */
+export const FIRST_MEDIA_MS = 9000;

@@ -6,17 +6,14 @@ import { SrtError } from '../../protocols/srt/error.ts';
 import { SrtLink } from '../../protocols/srt/link.ts';
 import { PullError } from '../pull/error.ts';
 import { PulledTs } from '../pull/pulled-ts.ts';
-import type { OpenSource, SourceOptions } from '../pull/source.ts';
-
-/** Longest wait for a listener that is called, or for a caller. */
-const CALL_MS = 10_000;
+import { FIRST_MEDIA_MS, type OpenSource, type SourceOptions } from '../pull/source.ts';
 
 /** Receives MPEG-TS from SRT listeners, or from a caller on a port of this machine. */
 export function srtSource(calls: SrtCalls): OpenSource {
   return async (target, options) => {
     const url = parsed(target);
     try {
-      const target = { ...url, signal: AbortSignal.timeout(CALL_MS) };
+      const target = { ...url, signal: AbortSignal.timeout(FIRST_MEDIA_MS) };
       return opened(await (url.mode === 'listener' ? calls.next(target) : calls.call(target)), options);
     } catch (error) {
       throw error instanceof SrtError ? new PullError(error.message) : error;

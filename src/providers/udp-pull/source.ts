@@ -8,11 +8,9 @@ import { Datagrams, holdsTransportStream } from '../mpegts-udp/datagrams.ts';
 import { bindUdp, joinGroup } from '../mpegts-udp/udp-socket.ts';
 import { PullError } from '../pull/error.ts';
 import { PulledTs } from '../pull/pulled-ts.ts';
-import type { OpenSource, SourceOptions } from '../pull/source.ts';
+import { FIRST_MEDIA_MS, type OpenSource, type SourceOptions } from '../pull/source.ts';
 import { parseUdpUrl, type UdpUrl } from './url.ts';
 
-/** Longest wait for the first datagram. */
-const FIRST_MS = 10_000;
 /** Datagrams that are held until the stream plays, and their bytes at the usual size. */
 const MAX_HELD = 1024;
 const MAX_HELD_BYTES = MAX_HELD * 1500;
@@ -34,10 +32,10 @@ export function udpSource(guard: OutboundGuard): OpenSource {
     if (typeof url === 'string') throw new PullError(`not a URL of UDP: ${shownUrl(target)} (${url})`);
     if (url.isGroup) await guard.addresses(url.address, url.port, 'udp');
     const receiver = new UdpReceiver(await opened(url), url, guard);
-    const first = await within(FIRST_MS, receiver.first);
+    const first = await within(FIRST_MEDIA_MS, receiver.first);
     if (first === undefined) {
       receiver.close();
-      throw new PullError(`nothing came to UDP port ${url.port} within ${FIRST_MS / 1000} s that is MPEG-TS`);
+      throw new PullError(`nothing came to UDP port ${url.port} within ${FIRST_MEDIA_MS / 1000} s that is MPEG-TS`);
     }
     return receiver.source(first, options);
   };

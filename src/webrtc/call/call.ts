@@ -33,8 +33,8 @@ interface CallEvents {
   received: [bytes: number];
 }
 
-/** Time for ICE and DTLS together. */
-const CONNECT_MS = 10_000;
+/** Time for ICE and DTLS together: with that of the offer, less than pulls wait. */
+const CONNECT_MS = 8000;
 /** Time without ICE checks after which the media worker ends its transport. */
 const WORKER_SILENCE_MS = 30_000;
 /** Bits per second: nothing is chosen by the estimate. */

@@ -47,8 +47,6 @@ export class IceBridge {
   readonly #outer: readonly Socket[];
   readonly #outerChecks: IceChecks;
   readonly #innerChecks: IceChecks;
-  /** Reasons against addresses of the peer. */
-  readonly #objections = new Set<string>();
   readonly #early: Buffer[] = [];
   #peer: IceAddress | undefined;
   #isOpen = false;
@@ -117,10 +115,11 @@ export class IceBridge {
 
   /** Begins with the checks of the peer's addresses, those that the guard allows. @throws the guard's error when it allows none */
   async connect(remote: RemoteIce): Promise<void> {
-    await Promise.all(remote.candidates.map((candidate) => this.#permit(candidate)));
+    const refused = await Promise.all(remote.candidates.map((candidate) => this.#permit(candidate)));
     if (this.#closed) return;
-    if (this.#objections.size > 0 && this.#objections.size === remote.candidates.length)
-      throw this.#options.guard.error([...this.#objections].slice(0, 3).join('; '));
+    const objections = refused.filter((objection) => objection !== undefined);
+    if (objections.length > 0 && objections.length === remote.candidates.length)
+      throw this.#options.guard.error([...new Set(objections)].slice(0, 3).join('; '));
     this.#outerChecks.begin(remote);
     this.#timer = setInterval(() => this.#tick(), TICK_MS).unref();
     this.#tick();
@@ -134,13 +133,15 @@ export class IceBridge {
     for (const socket of [this.#inner, ...this.#outer]) socket.close();
   }
 
-  async #permit(candidate: RemoteCandidate): Promise<void> {
+  /** @returns why an address may not be asked */
+  async #permit(candidate: RemoteCandidate): Promise<string | undefined> {
     const { address, port } = candidate;
     try {
       await this.#options.guard.addresses(address, port, 'udp');
       this.#outerChecks.add(candidate);
+      return undefined;
     } catch (error) {
-      this.#objections.add((error as Error).message);
+      return (error as Error).message;
     }
   }
 

@@ -55,6 +55,8 @@ const PRIORITY = 110 * 2 ** 24 + 65_535 * 256 + 255;
 export class IceChecks {
   readonly #options: IceChecksOptions;
   readonly #pairs = new Map<string, Pair>();
+  /** Addresses that have asked, and were no pair then. */
+  readonly #strangers = new Set<string>();
   #remote: IceCredentials | undefined;
   /** Time of the first answer, by the monotonic clock. */
   #validAt: number | undefined;
@@ -172,7 +174,10 @@ export class IceChecks {
       ? { kind: 'error', transaction, error: ROLE_CONFLICT }
       : { kind: 'success', transaction, mapped: from };
     send(writeStun(answer, local.password), from);
-    if (!this.#pairs.has(keyOf(from.address, from.port))) onPeer({ ...from, priority: priority ?? 0 });
+    const key = keyOf(from.address, from.port);
+    if (this.#pairs.has(key) || this.#strangers.has(key) || this.#strangers.size >= MAX_PAIRS) return;
+    this.#strangers.add(key);
+    onPeer({ ...from, priority: priority ?? 0 });
   }
 }
 

@@ -121,7 +121,7 @@ const refusals: readonly [name: string, answer: SignallingAnswer, reason: RegExp
     (_, response) => accept(response, offerOf([{ ...H264_VIDEO, port: 0 }])),
     /does not take H264 or OPUS/,
   ],
-  ['is not at its address', (_, response) => accept(response, ANSWER), /ICE did not connect within 10 s/],
+  ['is not at its address', (_, response) => accept(response, ANSWER), /ICE did not connect within 8 s/],
   [
     'is no WHIP',
     (_, response) => void response.writeHead(200, { 'Content-Type': 'text/html' }).end('<p>'),
@@ -139,6 +139,25 @@ for (const [name, answer, reason] of refusals)
     t.is(reportOf(node)?.sequence, 0);
     t.false(node.lines.join('').includes(SECRET));
   });
+
+test('a server that takes the video alone is pushed to', async (t) => {
+  const { registry, url } = await startWebrtc(t);
+  const application = registry.vhost('default').application('app');
+  const { host } = await serveSignalling(t, async ({ method, body }, response) => {
+    if (method === 'DELETE') return void response.writeHead(200).end();
+    const headers = { 'content-type': 'application/sdp' };
+    const answer = await fetch(`${url}/app/copy?direction=whip`, { method: 'POST', headers, body });
+    accept(response, (await answer.text()).replace(/^m=audio \d+/m, 'm=audio 0'));
+  });
+  const { node } = await live(t, `whip://${host}/endpoint`);
+  await inState(node, 'pushing');
+  const input = await until('the stream is there', () => application.stream('copy'));
+  let videos = 0;
+  input.read({ packet: ({ track }) => void (videos += Number(track.type === 'video')) });
+  await until('video comes', () => videos > 50);
+  t.regex(reportOf(node)?.warnings?.join() ?? '', /the server does not take OPUS/);
+  t.is(reportOf(node)?.sequence, 1);
+});
 
 test('a server with another certificate than its answer says is not trusted', async (t) => {
   const { url } = await startWebrtc(t);

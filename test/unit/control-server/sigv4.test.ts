@@ -29,6 +29,14 @@ const VECTORS: Readonly<Record<string, readonly [method: string, url: string, si
   ],
 };
 
+test('a query is sorted by names, and then by values', (t) => {
+  const signed = (query: string) =>
+    awsHeaders(CREDENTIALS, { method: 'GET', url: `https://example.amazonaws.com/?${query}`, body }, NOW).Authorization;
+  // as `a=1`, `a=2`, `a-b=0`: a name that begins another comes first, and `-` is less than `=`
+  t.is(signed('a-b=0&a=2&a=1'), signed('a=1&a=2&a-b=0'));
+  t.not(signed('a-b=0&a=1'), signed('a-b=1&a=0'));
+});
+
 for (const [name, [method, url, expected]] of Object.entries(VECTORS)) {
   test(`signs ${name}`, (t) => {
     t.deepEqual(awsHeaders(CREDENTIALS, { method, url, body }, NOW), {

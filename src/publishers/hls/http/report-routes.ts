@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastif
 import type { Application } from '../../../core/application.ts';
 import { kilnError } from '../../../errors.ts';
 import { BoundedMap } from '../../../lib/bounded-map.ts';
+import { shortDigest } from '../../../lib/short-digest.ts';
 import { TokenBucket } from '../../../lib/token-bucket.ts';
 import { exchangeOf, type Exchange } from '../answer/exchange.ts';
 import { isOver } from '../answer/token.ts';
@@ -75,7 +76,7 @@ function take(
   const session = token === undefined ? undefined : directory.tokens(application, name).verify(token);
   const isKnown = session === undefined ? isOrigin(form, application, token) : !isOver(session);
   if (!isKnown) throw kilnError('sessionNotFound');
-  const client = token ?? request.ip;
+  const client = shortDigest(token ?? request.ip);
   const rate = rates.get(client) ?? new TokenBucket(BURST, REFILL_MS);
   rates.set(client, rate);
   if (!rate.take()) throw kilnError('tooManyReports');

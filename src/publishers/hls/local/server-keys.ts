@@ -105,9 +105,13 @@ export class ServerKeys implements KeySource {
     this.#problem = 'its key server has not answered yet';
     const onFailed = (reason: string): void =>
       this.#options.log.warn({ reason }, 'the key server gave no key for the next period, and is asked again');
-    void this.#fetch(this.#period + 1, onFailed).then((key) => {
-      this.#ahead = key;
-    });
+    void this.#fetch(this.#period + 1, onFailed).then(
+      (key) => (this.#ahead = key),
+      (error: unknown) => {
+        this.#problem = 'its next key could not be fetched';
+        this.#options.log.error({ err: error }, 'the next key of the stream could not be fetched');
+      },
+    );
   }
 
   /**

@@ -71,11 +71,16 @@ export class StreamKeys {
     const onClose = (): void => stop.abort();
     output.once('close', onClose);
     const options = { server: this.#server(config), names, period, log };
-    const source = await ServerKeys.open(options, saved(), Date.now(), stop.signal);
-    output.off('close', onClose);
-    if (this.#waiting.get(name) === stop) this.#waiting.delete(name);
-    if (source === undefined || output.closed) source?.close();
-    else onFound({ source, period });
+    try {
+      const source = await ServerKeys.open(options, saved(), Date.now(), stop.signal);
+      if (source === undefined || output.closed) source?.close();
+      else onFound({ source, period });
+    } catch (error) {
+      log.error({ err: error }, 'the first key of the stream could not be fetched: the stream is not published');
+    } finally {
+      output.off('close', onClose);
+      if (this.#waiting.get(name) === stop) this.#waiting.delete(name);
+    }
   }
 
   #server(config: KeyServerConfig): KeyServer {

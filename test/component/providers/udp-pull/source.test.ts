@@ -93,7 +93,7 @@ test('senders elsewhere, and what is no transport stream, are not taken', async 
     clearInterval(timer);
     noise.close();
   });
-  await t.throwsAsync(opening, { name: 'PullError', message: /nothing came to UDP port \d+ within 10 s/ });
+  await t.throwsAsync(opening, { name: 'PullError', message: /nothing came to UDP port \d+ within 9 s/ });
 });
 
 test('a UDP URL that is wrong is refused with the reason', async (t) => {

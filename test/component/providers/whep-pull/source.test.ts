@@ -189,7 +189,7 @@ test('servers that give no stream are told apart', async (t) => {
 
   await t.throwsAsync(open(`whep://${host}/silent`), {
     name: 'PullError',
-    message: /ICE did not connect within 10 s: none of 127\.0\.0\.1:\d+ answered/,
+    message: /ICE did not connect within 8 s: none of 127\.0\.0\.1:\d+ answered/,
   });
 });
 
