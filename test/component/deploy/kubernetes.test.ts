@@ -176,7 +176,7 @@ ofHelm('the operator of Prometheus finds the nodes, and Grafana its dashboards',
   const rule = one<Manifest & { spec: object }>(manifests, 'PrometheusRule');
   t.deepEqual(rule.spec, parseAllDocuments(read('grafana/prometheus/kiln.rules.yml'))[0]?.toJS());
   const { data } = one<Manifest & { data: Record<string, string> }>(manifests, 'ConfigMap', 'kiln-dashboards');
-  t.is(Object.keys(data).length, 7);
+  t.is(Object.keys(data).length, 8);
   t.deepEqual(JSON.parse(data['kiln-overview.json'] ?? ''), JSON.parse(read('grafana/dashboards/overview.json')));
 });
 

@@ -135,6 +135,21 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
     bad: { 'kiln_events_total{instance="a", event="record.space-short"}': perSecond(0.01) },
     good: { 'kiln_events_total{instance="a", event="record.deleted"}': perSecond(1) },
   },
+  KilnPlayersStarve: {
+    bad: {
+      [`kiln_player_starvations_total{${STREAM}}`]: perSecond(1),
+      [`kiln_player_reports_total{${STREAM}}`]: perSecond(10),
+    },
+    good: {
+      [`kiln_player_starvations_total{${STREAM}}`]: perSecond(0.1),
+      [`kiln_player_reports_total{${STREAM}}`]: perSecond(10),
+    },
+  },
+  KilnPlayersStartSlowly: lasting(
+    'kiln_player_startup_seconds',
+    5,
+    'vhost="default", application="app", stream="live", ',
+  ),
   KilnChannelOffAir: {
     bad: { 'kiln_channel_state{instance="a", state="fallback"}': ONE },
     good: { 'kiln_channel_state{instance="a", state="program"}': ONE },
