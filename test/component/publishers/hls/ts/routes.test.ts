@@ -71,7 +71,7 @@ test('HLS with MPEG-TS holds requests before the first segment, and serves all f
   t.like(headers, { 'content-type': 'application/vnd.apple.mpegurl', 'cache-control': 'no-cache, no-store' });
   t.regex(
     body,
-    /^#EXTM3U\n#EXT-X-VERSION:3\n#EXT-X-STREAM-INF:BANDWIDTH=\d+,AVERAGE-BANDWIDTH=\d+,RESOLUTION=640x360,FRAME-RATE=30.000,CODECS="avc1.42c01e,mp4a.40.2"\n[^/]+\/medialist_\d+_hls.m3u8\n$/,
+    /^#EXTM3U\n#EXT-X-VERSION:3\n#EXT-X-STREAM-INF:BANDWIDTH=\d+,AVERAGE-BANDWIDTH=\d+,RESOLUTION=640x360,FRAME-RATE=30.000,CODECS="avc1.42c01e,mp4a.40.2",CLOSED-CAPTIONS=NONE\n[^/]+\/medialist_\d+_hls.m3u8\n$/,
   );
 });
 
