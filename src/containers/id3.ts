@@ -40,6 +40,44 @@ const MAGIC = 'ID3';
 const REST_BYTES = 5;
 const FRAME_HEADER_BYTES = 10;
 
+const HEADER_BYTES = 10;
+const FLAG = { unsynchronised: 0x80, extended: 0x40, footer: 0x10 } as const;
+
+/** Bytes of the tag at the start of `data`; 0 where none is, undefined when more bytes are needed to decide. */
+export function id3Bytes(data: Buffer): number | undefined {
+  if (!MAGIC.startsWith(data.toString('latin1', 0, MAGIC.length))) return 0;
+  if (data.length < HEADER_BYTES) return undefined;
+  const size = unsynced(data, 6);
+  if (size === undefined) return 0;
+  return HEADER_BYTES + size + (((data[5] as number) & FLAG.footer) === 0 ? 0 : HEADER_BYTES);
+}
+
+/**
+ * Data of the first private frame of an owner, in a whole tag of version 3 or 4.
+ * @returns undefined where there is none that can be read
+ */
+export function id3Private(tag: Buffer, owner: string): Buffer | undefined {
+  const [version, flags = 0, size = 0] = [tag[3], tag[5], unsynced(tag, 6)];
+  if (flags & FLAG.unsynchronised) return undefined;
+  const sizeAt = (at: number): number | undefined =>
+    version === 4 ? unsynced(tag, at) : at + 4 > tag.length ? undefined : tag.readUInt32BE(at);
+  let at = HEADER_BYTES;
+  // its size includes itself since version 4
+  if (flags & FLAG.extended) at += (sizeAt(at) ?? tag.length) + (version === 4 ? 0 : 4);
+  const end = Math.min(tag.length, HEADER_BYTES + size);
+  while (at + FRAME_HEADER_BYTES <= end && tag[at] !== 0) {
+    const from = at + FRAME_HEADER_BYTES;
+    const to = from + (sizeAt(at + 4) ?? end);
+    if (to > end) return undefined;
+    const content = tag.subarray(from, to);
+    const name = content.indexOf(0);
+    const isIt = tag.toString('latin1', at, at + 4) === 'PRIV' && content.toString('latin1', 0, name) === owner;
+    if (isIt && name >= 0) return content.subarray(name + 1);
+    at = to;
+  }
+  return undefined;
+}
+
 /**
  * Restores the magic and the version that the first of some tags lacks. The version follows from its frames, whose sizes
  * have another form since version 4.
@@ -71,5 +109,7 @@ function areFrames(bytes: Buffer, version: number): boolean {
 /** Reads a number that `syncsafe` wrote; undefined for other bytes. */
 function unsynced(bytes: Buffer, at: number): number | undefined {
   const four = bytes.subarray(at, at + 4);
-  return four.some((byte) => byte > 0x7f) ? undefined : four.reduce((value, byte) => value * 128 + byte, 0);
+  return four.length < 4 || four.some((byte) => byte > 0x7f)
+    ? undefined
+    : four.reduce((value, byte) => value * 128 + byte, 0);
 }

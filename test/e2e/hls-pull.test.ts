@@ -1,9 +1,12 @@
 import { execFile } from 'node:child_process';
+import type { ServerResponse } from 'node:http';
 import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
 import { FileServer } from '../support/hls/file-server.ts';
 import { codecsOf, probe } from '../support/media/probe.ts';
 import { publishPattern } from '../support/media/ffmpeg.ts';
+import { Teardown } from '../support/programs/teardown.ts';
+import { shared } from '../support/runner/shared.ts';
 import { Kiln, type KilnOptions } from '../support/server/kiln.ts';
 import { PATIENCE_MS, until } from '../support/time/until.ts';
 
@@ -15,24 +18,32 @@ interface Statistics {
   readonly providers: { readonly connections: Readonly<Record<string, number>> };
 }
 
-async function start(t: ExecutionContext, options: KilnOptions = { providers: '<MPEGTS/>' }): Promise<Kiln> {
+const teardown = new Teardown();
+test.after.always(() => teardown.run());
+
+/** The server that pulls, and one that it can pull from. */
+const pulling = shared(() => start({ providers: '<MPEGTS/>' }));
+const origin = shared(() => start({ hls: '' }));
+
+async function start(options: KilnOptions): Promise<Kiln> {
   const kiln = await Kiln.start(options);
-  t.teardown(() => kiln.stop());
+  teardown.teardown(() => kiln.stop());
   return kiln;
 }
 
 async function pull(t: ExecutionContext, kiln: Kiln, name: string, urls: readonly string[], properties = {}) {
   const { status, body } = await kiln.api<{ readonly message: string }>(STREAMS, 'POST', { name, urls, properties });
   t.is(status, 201, `${JSON.stringify(body)}\n${kiln.log}`);
+  t.teardown(() => kiln.api(`${STREAMS}/${name}`, 'DELETE'));
   return await kiln.liveStream(name);
 }
 
-/** A player decodes five seconds without a complaint. */
+/** A player decodes some seconds of a live stream without a complaint. */
 async function plays(t: ExecutionContext, kiln: Kiln, name: string): Promise<void> {
   const url = kiln.httpUrl(`/app/${name}/llhls.m3u8`);
   await until('it plays', async () => (await fetch(url)).status === 200);
   t.deepEqual(codecsOf(await probe(url)), ['aac', 'h264']);
-  // its warnings are about initializations, which it reads again after each reload of a live playlist
+  // It warns of "duplicated MOOV" atoms: of a live playlist with initializations it reads them again after each reload, whoever made it.
   const strict = ['-v', 'error', '-xerror', '-err_detect', 'explode'];
   const { stderr } = await run('ffmpeg', [...strict, '-t', '5', '-i', url, '-map', '0', '-f', 'null', '-'], {
     timeout: PATIENCE_MS,
@@ -57,7 +68,7 @@ test.serial('a live stream plays: by its best variant, with a password, cookies 
   const other = '#EXT-X-STREAM-INF:BANDWIDTH=900000,CODECS="dvh1.05.06,mp4a.40.2"\nother.m3u8\n';
   server.write('master.m3u8', `#EXTM3U\n${low}${high}${other}`);
   await server.live('high.m3u8');
-  const kiln = await start(t);
+  const kiln = await pulling();
   const url = `http://user:pass@${server.host}/start.m3u8`;
   const { input } = await pull(t, kiln, 'live', [url], { persistent: true });
   t.is(input.sourceType, 'Unknown');
@@ -74,20 +85,74 @@ test.serial('a live stream plays: by its best variant, with a password, cookies 
   t.notRegex(kiln.log, /pass@/);
 });
 
-test.serial('encrypted segments, those of a single file, and fragmented MP4 are read', async (t) => {
+test.serial('live fragmented MP4 plays, with its audio beside its video or in a playlist of its own', async (t) => {
   const server = await FileServer.start(t);
-  await server.ended('secret.m3u8', 12, '-hls_key_info_file', server.key('secret.key'));
-  await server.ended('single.m3u8', 12, '-hls_flags', 'single_file');
-  await server.ended('mp4.m3u8', 12, '-hls_segment_type', 'fmp4');
-  const kiln = await start(t);
-  for (const name of ['secret', 'single', 'mp4']) {
-    await pull(t, kiln, name, [server.url(`${name}.m3u8?token=1`)]);
+  const form = ['-hls_segment_type', 'fmp4'];
+  await server.live('mp4.m3u8', ...form);
+  await server.liveSeparate('apart', ...form);
+  const kiln = await pulling();
+  for (const name of ['mp4', 'apart']) {
+    await pull(t, kiln, name, [server.url(`${name}.m3u8`)]);
     await plays(t, kiln, name);
   }
-  // a stream ends with its playlist, and not before what it has is played
-  for (const name of ['secret', 'single', 'mp4'])
-    await until(`${name} is over`, async () => (await kiln.stream(name)).status === 404);
+});
+
+test.serial('a stream ends with its playlist', async (t) => {
+  const server = await FileServer.start(t);
+  await server.ended('short.m3u8', 4);
+  const kiln = await pulling();
+  await pull(t, kiln, 'short', [server.url('short.m3u8?token=1')]);
+  await until('it is over', async () => (await kiln.stream('short')).status === 404);
   t.regex(kiln.log, /the playlist has ended/);
+});
+
+test.serial('the second URL is pulled when the first one sends a byte now and then', async (t) => {
+  const server = await FileServer.start(t, ({ url = '' }, response) => {
+    if (!url.startsWith('/slow.ts')) return false;
+    response.writeHead(200);
+    const timer = setInterval(() => response.write('G'), 100);
+    response.once('close', () => clearInterval(timer));
+    return true;
+  });
+  const segments = Array.from({ length: 9 }, (_, at) => `#EXTINF:1,\nslow.ts?${at}\n`).join('');
+  server.write('slow.m3u8', `#EXTM3U\n#EXT-X-TARGETDURATION:1\n${segments}`);
+  await server.live('live.m3u8');
+  const kiln = await pulling();
+  await pull(t, kiln, 'failover', [server.url('slow.m3u8'), server.url('live.m3u8')], { retryCount: 1 });
+  t.true(server.asked.some((path) => path.startsWith('/slow.ts')));
+  await plays(t, kiln, 'failover');
+});
+
+test.serial('segments that come slowly, a few bytes at a time, play', async (t) => {
+  const server = await FileServer.start(t, ({ url = '' }, response) => {
+    // a segment that was deleted is answered as such
+    if (!url.endsWith('.ts') || !server.has(url.slice(1))) return false;
+    void trickle(server.read(url.slice(1)), response);
+    return true;
+  });
+  await server.live('live.m3u8');
+  const kiln = await pulling();
+  await pull(t, kiln, 'slow', [server.url('live.m3u8')]);
+  await plays(t, kiln, 'slow');
+});
+
+/** Sends a segment in some tenths of its duration. */
+async function trickle(bytes: Buffer, response: ServerResponse): Promise<void> {
+  response.writeHead(200);
+  for (let at = 0; at < bytes.length; at += 1001) {
+    response.write(bytes.subarray(at, at + 1001));
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  response.end();
+}
+
+test.serial('a segment of a minute plays with all of its audio', async (t) => {
+  const server = await FileServer.start(t);
+  await server.ended('long.m3u8', 64, '-hls_time', '100');
+  const kiln = await pulling();
+  await pull(t, kiln, 'long', [server.url('long.m3u8')]);
+  await plays(t, kiln, 'long');
+  t.notRegex(kiln.log, /too many audio frames/);
 });
 
 test.serial('what cannot be pulled by HLS is told', async (t) => {
@@ -112,7 +177,7 @@ test.serial('what cannot be pulled by HLS is told', async (t) => {
   server.write('page.m3u8', '<!doctype html>');
   server.write('page.ts', '<!doctype html>');
   server.write('short.key', 'abc');
-  const kiln = await start(t);
+  const kiln = await pulling();
   const vod = (...lines: string[]): string[] => [...lines, '#EXTINF:1,', 'page.ts', '#EXT-X-ENDLIST'];
   for (const [url, reason] of [
     [server.url('none.m3u8'), /none\.m3u8: the server answered with 404/],
@@ -143,13 +208,18 @@ test.serial('what cannot be pulled by HLS is told', async (t) => {
   }
 });
 
-test.serial('one Kiln pulls the HLS of another', async (t) => {
-  const origin = await start(t, { hls: '' });
-  const publisher = publishPattern(origin.rtmpUrl('talk'));
+test.serial('one Kiln pulls the HLS of another, and its LL-HLS, whose audio is in a playlist of its own', async (t) => {
+  const other = await origin();
+  const publisher = publishPattern(other.rtmpUrl('talk'));
   t.teardown(() => publisher.stop());
-  const url = origin.httpUrl('/app/talk/ts:playlist.m3u8');
-  await until('it plays', async () => (await fetch(url)).status === 200);
-  const kiln = await start(t);
-  await pull(t, kiln, 'copy', [url]);
-  await plays(t, kiln, 'copy');
+  const kiln = await pulling();
+  for (const [name, playlist] of [
+    ['copy', 'ts:playlist.m3u8'],
+    ['low', 'llhls.m3u8'],
+  ] as const) {
+    const url = other.httpUrl(`/app/talk/${playlist}`);
+    await until('it plays', async () => (await fetch(url)).status === 200);
+    await pull(t, kiln, name, [url]);
+    await plays(t, kiln, name);
+  }
 });

@@ -25,6 +25,7 @@ export interface AudioFramesEvents {
 export class AudioFrames {
   readonly #syntax: AudioSyntax;
   readonly #events: AudioFramesEvents;
+  readonly #maxFrames: number;
   #rest: Buffer = EMPTY;
   /** Whether frames follow each other without other bytes, so that a start needs no confirmation. */
   #inStep = false;
@@ -33,9 +34,11 @@ export class AudioFrames {
   #frames = 0;
   #framesSince = 0;
 
-  constructor(syntax: AudioSyntax, events: AudioFramesEvents) {
+  /** @param isFile whether it is read from a file, faster than it plays: there is no limit on the frames of a second then */
+  constructor(syntax: AudioSyntax, events: AudioFramesEvents, isFile = false) {
     this.#syntax = syntax;
     this.#events = events;
+    this.#maxFrames = isFile ? Infinity : MAX_FRAMES;
   }
 
   /**
@@ -102,7 +105,7 @@ export class AudioFrames {
   }
 
   #isTooFast(): boolean {
-    if (this.#frames <= MAX_FRAMES) return false;
+    if (this.#frames <= this.#maxFrames) return false;
     const now = performance.now();
     if (now - this.#framesSince < FRAMES_WINDOW_MS) return true;
     this.#framesSince = now;

@@ -49,7 +49,7 @@ interface PayloadReader {
 
 interface Lane {
   readonly reader: PayloadReader;
-  readonly continuity: ContinuityCheck;
+  continuity: ContinuityCheck;
   /** undefined for tables. */
   readonly stream?: ElementaryStream;
 }
@@ -93,6 +93,12 @@ export class TsDemuxer {
   /** Notes that bytes are missing here, maybe more packets than counters show. */
   lost(): void {
     for (const lane of this.#lanes.values()) this.#lost(lane);
+  }
+
+  /** Notes that what follows does not go on from here, counters included. */
+  restart(): void {
+    this.lost();
+    for (const lane of this.#lanes.values()) lane.continuity = new ContinuityCheck();
   }
 
   #packet(data: Buffer, at: number): void {

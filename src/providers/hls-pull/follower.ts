@@ -12,39 +12,44 @@ const MIN_RELOAD_MS = 200;
 const MAX_OLD_LOADS = 3;
 
 export interface FollowedSegment extends Segment {
-  /** Segments before it are missing: they have left the playlist. */
-  readonly isBehindGap: boolean;
+  /** Segments before it that are missing: they have left the playlist. */
+  readonly missing: number;
+  /** How often the packager has begun to count anew up to here, times included. */
+  readonly restarts: number;
 }
 
 export interface FollowOptions {
   /** Reads the playlist again. */
   readonly load: () => Promise<MediaPlaylist>;
   readonly signal: AbortSignal;
-  /** Last segment that is known from before. */
-  readonly after?: Segment | undefined;
+  /** Sequence number to begin with. */
+  readonly from: number;
 }
 
 /**
- * The segments of a playlist, each once, in their order: of a live one from near its end on, of one that has ended all. Those up to
- * `after` are left out where the playlist still has that. Ends when the signal aborts.
+ * The segments of a playlist from a number on, each once, in their order. Their discontinuities are counted on where a playlist of
+ * which they have left forgets to. Ends when the signal aborts.
  * @throws PullError when it cannot be loaded any more
  */
 export async function* follow(
   begin: MediaPlaylist,
-  { load, signal, after }: FollowOptions,
+  { load, signal, from }: FollowOptions,
 ): AsyncGenerator<FollowedSegment, void, undefined> {
   let playlist = begin;
   let loadedAt = performance.now();
-  let next = startOf(playlist, after);
-  let isBehindGap = false;
+  let next = from;
+  let restarts = 0;
+  let latest: Segment | undefined;
+  let forgotten = 0;
   let last = playlist.segments.at(-1)?.sequence ?? -1;
   let old = 0;
   for (;;) {
     for (const segment of playlist.segments) {
       if (segment.sequence < next) continue;
-      yield { ...segment, isBehindGap: isBehindGap || segment.sequence > next };
+      const discontinuity = segment.discontinuity + forgotten;
+      latest = { ...segment, discontinuity };
+      yield { ...latest, missing: segment.sequence - next, restarts };
       if (signal.aborted) return;
-      isBehindGap = false;
       next = segment.sequence + 1;
     }
     if (playlist.isEnded) return;
@@ -59,9 +64,11 @@ export async function* follow(
     loadedAt = performance.now();
     const end = endOf(playlist) ?? next;
     old = end < next ? old + 1 : 0;
+    forgotten = forgottenBy(playlist, latest) ?? forgotten;
     // a packager that was started anew counts from its own beginning
     if (old === 0 || (end > before && old < MAX_OLD_LOADS)) continue;
-    [next, last, isBehindGap, old] = [startOf(playlist), -1, true, 0];
+    [next, last, latest, forgotten, old] = [startOf(playlist), -1, undefined, 0, 0];
+    restarts++;
   }
 }
 
@@ -81,6 +88,12 @@ export function startOf({ segments, target, isEnded }: MediaPlaylist, after?: Se
 export function endOf({ segments }: MediaPlaylist): number | undefined {
   const last = segments.at(-1)?.sequence;
   return last === undefined ? undefined : last + 1;
+}
+
+/** Discontinuities that a playlist does not count any more; undefined where it lacks the latest segment. */
+function forgottenBy({ segments }: MediaPlaylist, latest: Segment | undefined): number | undefined {
+  const same = latest && segments.find(({ sequence }) => sequence === latest.sequence);
+  return same && latest.discontinuity - same.discontinuity;
 }
 
 /** Queries may hold what differs for each viewer. */

@@ -11,6 +11,8 @@ const MAX_AHEAD_SECONDS = 3600;
 const MAX_BYTES = 64 * 1024 * 1024;
 /** Packets that may wait, however small they are. */
 const MAX_PACKETS = 100_000;
+/** By so much a packet may come late before all others wait for it. */
+const LATE_SECONDS = 0.5;
 /** By so much the pace is faster while too much waits: the clock of the source is faster than that of this machine. */
 const HURRY = 0.02;
 /** Passed items that are kept in the array. */
@@ -27,18 +29,23 @@ export interface PacerOptions {
 }
 
 /**
- * Passes packets on in the order of their times and at their pace, which arrive a segment at a time. The first one is passed on at once. When
- * all were passed on and the next one comes late, the pace begins anew with it.
+ * Passes packets on in the order of their times and at their pace, which arrive a segment at a time, those of a kind maybe in a playlist of
+ * its own. The first one is passed on at once. When one comes late, the pace begins anew with it: the others wait, unless it is too late.
  */
 export class Pacer implements TrackSink {
   readonly #options: PacerOptions;
   #items: Item[] = [];
   /** Items that were passed on, at the front. */
   #passed = 0;
-  #bytes = 0;
+  readonly #waiting: Readonly<Record<Track['type'], Waiting>> = {
+    video: waiting(),
+    audio: waiting(),
+    data: waiting(),
+    subtitle: waiting(),
+    image: waiting(),
+  };
   /** Seconds of media less seconds of the clock. */
   #offset: number | undefined;
-  #latest = 0;
   #steppedAt = 0;
   #timer: NodeJS.Timeout | undefined;
   #stepped = Promise.withResolvers<void>();
@@ -54,23 +61,24 @@ export class Pacer implements TrackSink {
 
   write(packet: Packet): void {
     const at = toSeconds(packet.dts, packet.track.timebase);
-    const isLate = this.#isEmpty && this.#offset !== undefined && at < this.#now();
-    const isElsewhere = this.#offset !== undefined && at - this.#now() > MAX_AHEAD_SECONDS;
-    if (this.#offset === undefined || isLate || isElsewhere) {
+    const waits = this.#waiting[packet.track.type];
+    if (this.#offset === undefined || this.#isOutOfPace(at)) {
       this.#offset = at - performance.now() / 1000;
-      this.#latest = at;
+      if (this.#isEmpty) for (const kind of Object.values(this.#waiting)) kind.latest = -Infinity;
     }
-    this.#latest = Math.max(this.#latest, at);
-    this.#bytes += packet.data.length;
+    waits.latest = Math.max(waits.latest, at);
+    waits.bytes += packet.data.length;
+    waits.packets++;
     // tracks may follow each other by whole fragments
     let place = this.#items.length;
     while (place > this.#passed && isBehind(this.#items[place - 1], at)) place--;
     this.#add({ packet, at }, place);
   }
 
-  /** Waits until more packets are wanted. */
-  async room(): Promise<void> {
-    while (!this.#closed && this.#isFull) await this.#stepped.promise;
+  /** Waits until more packets are wanted. @param kind those that come from the same playlist; undefined for all */
+  async room(kind?: Track['type']): Promise<void> {
+    const kinds = kind === undefined ? Object.values(this.#waiting) : [this.#waiting[kind]];
+    while (!this.#closed && kinds.some((one) => this.#isFull(one))) await this.#stepped.promise;
   }
 
   /** Waits until all packets were passed on. */
@@ -87,9 +95,16 @@ export class Pacer implements TrackSink {
     this.#stepped.resolve();
   }
 
-  get #isFull(): boolean {
-    const waiting = this.#items.length - this.#passed;
-    return this.#seconds > this.#options.leadSeconds || this.#bytes > MAX_BYTES || waiting > MAX_PACKETS;
+  #isFull(kind: Waiting): boolean {
+    const isMuch = kind.bytes > MAX_BYTES || kind.packets > MAX_PACKETS;
+    return isMuch || this.#secondsOf(kind) > this.#options.leadSeconds;
+  }
+
+  /** Whether the pace has to begin anew with a packet. */
+  #isOutOfPace(at: number): boolean {
+    const late = this.#now() - at;
+    if (this.#isEmpty) return late > 0 || -late > MAX_AHEAD_SECONDS;
+    return (late > LATE_SECONDS && late <= this.#options.leadSeconds) || -late > MAX_AHEAD_SECONDS;
   }
 
   get #isEmpty(): boolean {
@@ -98,7 +113,11 @@ export class Pacer implements TrackSink {
 
   /** Seconds of media that wait. */
   get #seconds(): number {
-    return this.#isEmpty ? 0 : Math.max(0, this.#latest - this.#now());
+    return Math.max(...Object.values(this.#waiting).map((kind) => this.#secondsOf(kind)));
+  }
+
+  #secondsOf({ latest, packets }: Waiting): number {
+    return packets === 0 ? 0 : Math.max(0, latest - this.#now());
   }
 
   /** Time of the media that is due. */
@@ -133,7 +152,9 @@ export class Pacer implements TrackSink {
       if ('packet' in item && item.at > until) break;
       this.#passed++;
       if ('packet' in item) {
-        this.#bytes -= item.packet.data.length;
+        const waits = this.#waiting[item.packet.track.type];
+        waits.bytes -= item.packet.data.length;
+        waits.packets--;
         this.#options.sink.write(item.packet);
       } else this.#options.sink.setTracks(item.tracks);
     }
@@ -141,6 +162,18 @@ export class Pacer implements TrackSink {
     this.#items = this.#items.slice(this.#passed);
     this.#passed = 0;
   }
+}
+
+/** Packets of a kind that wait. */
+interface Waiting {
+  /** The furthest time, in seconds. */
+  latest: number;
+  bytes: number;
+  packets: number;
+}
+
+function waiting(): Waiting {
+  return { latest: -Infinity, bytes: 0, packets: 0 };
 }
 
 function isBehind(item: Item | undefined, at: number): boolean {

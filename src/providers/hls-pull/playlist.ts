@@ -1,5 +1,7 @@
 import { parseLinkedUrl } from '../../protocols/outbound/http-request.ts';
 import { PullError } from '../pull/error.ts';
+import { attributeList, type Attributes } from './attributes.ts';
+import { Variables } from './variables.ts';
 
 /** Part of a resource (RFC 8216 section 4.3.2.2), in bytes. */
 export interface ByteRange {
@@ -28,6 +30,10 @@ export interface Segment extends Resource {
   readonly map: Resource | undefined;
   /** There is no such media (RFC 8216bis section 4.4.4.7). */
   readonly isGap: boolean;
+  /** Number of the discontinuities before it: times and formats go on between two segments that have the same. */
+  readonly discontinuity: number;
+  /** When it begins by the clock of the server, in milliseconds; undefined where the playlist does not say. */
+  readonly date: number | undefined;
 }
 
 export interface MediaPlaylist {
@@ -45,73 +51,111 @@ export interface Variant {
   readonly bandwidth: number;
   /** As RFC 6381 writes them; empty where the playlist does not say. */
   readonly codecs: readonly string[];
-  /** Audio that is not in the variant itself: its default rendition. */
+  /** Audio that is not in the variant itself: the default rendition of its group, else the first. */
   readonly audio: URL | undefined;
 }
 
 export interface MasterPlaylist {
   readonly kind: 'master';
   readonly variants: readonly Variant[];
+  /** Variables that its playlists may import. */
+  readonly variables: Variables;
 }
 
 const MAX_SEGMENTS = 20_000;
 const MAX_VARIANTS = 200;
 /** Longest segment that a playlist may announce, in seconds. */
 const MAX_DURATION = 600;
-const ATTRIBUTE = /\s*([A-Z0-9-]+)=("[^"]*"|[^,"]*)(?:,|$)/gy;
 
 /**
  * Reads a playlist of HLS (RFC 8216; parts and hints of Low-Latency HLS are left out, their segments come a little later).
  * @param base URL that it came from
+ * @param parent variables of the multivariant playlist that led to it
  * @throws PullError that says what is wrong
  */
-export function parsePlaylist(text: string, base: URL): MediaPlaylist | MasterPlaylist {
+export function parsePlaylist(text: string, base: URL, parent?: Variables): MediaPlaylist | MasterPlaylist {
   const lines = text
     .replace(/^\uFEFF/, '')
     .split(/\r?\n/)
     .map((line) => line.trim());
   if (lines[0] !== '#EXTM3U') throw new PullError('the answer is no playlist of HLS');
   const isMaster = lines.some((line) => line.startsWith('#EXT-X-STREAM-INF:'));
-  return isMaster ? readMaster(lines, base) : readMedia(lines, base);
+  const variables = Variables.read(lines, base, parent);
+  const reader = new LineReader(base, variables);
+  return isMaster ? { ...readMaster(lines, reader), variables } : readMedia(lines, reader);
 }
 
-function readMaster(lines: readonly string[], base: URL): MasterPlaylist {
-  const audio = new Map<string, URL | undefined>();
-  for (const line of lines) {
-    const value = after(line, '#EXT-X-MEDIA:');
-    if (value === undefined) continue;
-    const { TYPE, URI, DEFAULT, ['GROUP-ID']: group } = attributes(value);
-    if (TYPE !== 'AUDIO' || group === undefined) continue;
-    // without a URI it is in the variant itself
-    if (DEFAULT === 'YES' || !audio.has(group)) audio.set(group, URI === undefined ? undefined : urlOf(URI, base));
+/** Reads what stands in lines, with their variables replaced. */
+class LineReader {
+  readonly #base: URL;
+  readonly #variables: Variables;
+
+  constructor(base: URL, variables: Variables) {
+    this.#base = base;
+    this.#variables = variables;
   }
+
+  attributes(list: string): Attributes {
+    return attributeList(list, (value) => this.#variables.expand(value));
+  }
+
+  url(text: string): URL {
+    const url = parseLinkedUrl(this.#variables.expand(text), this.#base);
+    if (url === undefined) throw new PullError('the playlist leads to something else than a URL of HTTP');
+    return url;
+  }
+}
+
+function readMaster(lines: readonly string[], reader: LineReader): Omit<MasterPlaylist, 'variables'> {
+  const groups = audioGroups(lines, reader);
   const variants: Variant[] = [];
   for (const [at, line] of lines.entries()) {
     const value = after(line, '#EXT-X-STREAM-INF:');
     if (value === undefined) continue;
-    const uri = lines.slice(at + 1).find((next) => next !== '' && !next.startsWith('#'));
-    if (uri === undefined) throw new PullError('a variant of the playlist has no URL');
-    const { BANDWIDTH, AUDIO, CODECS = '' } = attributes(value);
+    const text = lines.slice(at + 1).find((next) => next !== '' && !next.startsWith('#'));
+    if (text === undefined) throw new PullError('a variant of the playlist has no URL');
+    const { BANDWIDTH, AUDIO, CODECS = '' } = reader.attributes(value);
+    const uri = reader.url(text);
+    const audio = AUDIO === undefined ? undefined : groups.get(AUDIO);
     variants.push({
-      uri: urlOf(uri, base),
+      uri,
       bandwidth: Number(BANDWIDTH) || 0,
       codecs: CODECS.split(',').flatMap((codec) => codec.trim() || []),
-      audio: AUDIO === undefined ? undefined : audio.get(AUDIO),
+      // a variant of audio alone is its own rendition
+      audio: audio?.href === uri.href ? undefined : audio,
     });
     if (variants.length > MAX_VARIANTS) throw new PullError(`the playlist has more than ${MAX_VARIANTS} variants`);
   }
   return { kind: 'master', variants };
 }
 
-function readMedia(lines: readonly string[], base: URL): MediaPlaylist {
+/** The rendition of each group that is taken (RFC 8216 section 4.3.4.1); undefined where it is in the variants themselves. */
+function audioGroups(lines: readonly string[], reader: LineReader): ReadonlyMap<string, URL | undefined> {
+  const groups = new Map<string, { readonly uri: URL | undefined; readonly isDefault: boolean }>();
+  for (const line of lines) {
+    const value = after(line, '#EXT-X-MEDIA:');
+    if (value === undefined) continue;
+    const { TYPE, URI, DEFAULT, ['GROUP-ID']: group } = reader.attributes(value);
+    if (TYPE !== 'AUDIO' || group === undefined) continue;
+    const known = groups.get(group);
+    const isDefault = DEFAULT === 'YES';
+    if (known === undefined || (isDefault && !known.isDefault))
+      groups.set(group, { uri: URI === undefined ? undefined : reader.url(URI), isDefault });
+  }
+  return new Map(Array.from(groups, ([group, { uri }]) => [group, uri]));
+}
+
+function readMedia(lines: readonly string[], reader: LineReader): MediaPlaylist {
   const segments: Segment[] = [];
   let target: number | undefined;
   let sequence = 0;
+  let discontinuity = 0;
   let isEnded = false;
   let key: SegmentKey | undefined;
   let map: Resource | undefined;
   // of the next segment
   let duration: number | undefined;
+  let date: number | undefined;
   let isGap = false;
   let length: string | undefined;
   /** End of the last range of each resource: one without an offset follows it. */
@@ -124,7 +168,16 @@ function readMedia(lines: readonly string[], base: URL): MediaPlaylist {
         target = seconds(value);
         break;
       case '#EXT-X-MEDIA-SEQUENCE':
-        sequence = integer(value);
+        sequence = integer(tag, value);
+        break;
+      case '#EXT-X-DISCONTINUITY-SEQUENCE':
+        discontinuity += integer(tag, value);
+        break;
+      case '#EXT-X-DISCONTINUITY':
+        discontinuity++;
+        break;
+      case '#EXT-X-PROGRAM-DATE-TIME':
+        date = dateOf(value);
         break;
       case '#EXTINF':
         duration = seconds(value.split(',')[0] ?? '');
@@ -136,26 +189,23 @@ function readMedia(lines: readonly string[], base: URL): MediaPlaylist {
         length = value;
         break;
       case '#EXT-X-KEY':
-        key = readKey(value, base);
+        key = readKey(reader.attributes(value), reader);
         break;
-      case '#EXT-X-MAP': {
-        const { URI, BYTERANGE } = attributes(value);
-        if (URI === undefined) throw new PullError('EXT-X-MAP has no URI');
-        const uri = urlOf(URI, base);
-        map = { uri, range: BYTERANGE === undefined ? undefined : readRange(BYTERANGE, 0) };
+      case '#EXT-X-MAP':
+        map = readMap(reader.attributes(value), reader);
         break;
-      }
       case '#EXT-X-ENDLIST':
         isEnded = true;
         break;
       default: {
         if (line.startsWith('#') || duration === undefined) break;
-        const uri = urlOf(line, base);
+        const uri = reader.url(line);
         const range = length === undefined ? undefined : readRange(length, ends.get(uri.href) ?? 0);
         if (range !== undefined) ends.set(uri.href, range.offset + range.length);
-        segments.push({ uri, range, sequence, duration, key, map, isGap });
+        segments.push({ uri, range, sequence, duration, key, map, isGap, discontinuity, date });
         if (segments.length > MAX_SEGMENTS) throw new PullError(`the playlist has more than ${MAX_SEGMENTS} segments`);
         sequence++;
+        date = date === undefined ? undefined : date + duration * 1000;
         [duration, isGap, length] = [undefined, false, undefined];
       }
     }
@@ -164,8 +214,12 @@ function readMedia(lines: readonly string[], base: URL): MediaPlaylist {
   return { kind: 'media', target, segments, isEnded };
 }
 
-function readKey(value: string, base: URL): SegmentKey | undefined {
-  const { METHOD, URI, IV, KEYFORMAT } = attributes(value);
+function readMap({ URI, BYTERANGE }: Attributes, reader: LineReader): Resource {
+  if (URI === undefined) throw new PullError('EXT-X-MAP has no URI');
+  return { uri: reader.url(URI), range: BYTERANGE === undefined ? undefined : readRange(BYTERANGE, 0) };
+}
+
+function readKey({ METHOD, URI, IV, KEYFORMAT }: Attributes, reader: LineReader): SegmentKey | undefined {
   if (METHOD === 'NONE') return undefined;
   if (METHOD !== 'AES-128' || (KEYFORMAT ?? 'identity') !== 'identity')
     throw new PullError(
@@ -175,7 +229,7 @@ function readKey(value: string, base: URL): SegmentKey | undefined {
   const digits = /^0x([\da-f]{1,32})$/i.exec(IV ?? '')?.[1];
   if (IV !== undefined && digits === undefined)
     throw new PullError('the IV of EXT-X-KEY is no hexadecimal number of 128 bits');
-  return { uri: urlOf(URI, base), iv: digits === undefined ? undefined : Buffer.from(digits.padStart(32, '0'), 'hex') };
+  return { uri: reader.url(URI), iv: digits === undefined ? undefined : Buffer.from(digits.padStart(32, '0'), 'hex') };
 }
 
 /** @param following offset of a range that names none */
@@ -185,22 +239,13 @@ function readRange(value: string, following: number): ByteRange {
   return { length: Number(length), offset: offset === undefined ? following : Number(offset) };
 }
 
-function attributes(value: string): Readonly<Record<string, string | undefined>> {
-  const pairs = Array.from(value.matchAll(ATTRIBUTE), ([, name = '', text = '']) => [
-    name,
-    text.replace(/^"|"$/g, '').trim(),
-  ]);
-  return Object.assign(Object.create(null), Object.fromEntries(pairs)) as Record<string, string>;
-}
-
 function after(line: string, tag: string): string | undefined {
   return line.startsWith(tag) ? line.slice(tag.length) : undefined;
 }
 
-function urlOf(text: string, base: URL): URL {
-  const url = parseLinkedUrl(text, base);
-  if (url === undefined) throw new PullError('the playlist leads to something else than a URL of HTTP');
-  return url;
+function dateOf(value: string): number | undefined {
+  const date = Date.parse(value.trim());
+  return Number.isNaN(date) ? undefined : date;
 }
 
 function seconds(value: string): number {
@@ -210,7 +255,7 @@ function seconds(value: string): number {
   return number;
 }
 
-function integer(value: string): number {
-  if (!/^\s*\d{1,15}\s*$/.test(value)) throw new PullError('EXT-X-MEDIA-SEQUENCE is no number');
+function integer(tag: string, value: string): number {
+  if (!/^\s*\d{1,15}\s*$/.test(value)) throw new PullError(`${tag.slice(1)} is no number`);
   return Number(value);
 }

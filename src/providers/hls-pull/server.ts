@@ -8,6 +8,7 @@ import { shownUrl } from '../../protocols/outbound/shown.ts';
 import { PullError } from '../pull/error.ts';
 import { Cookies } from './cookies.ts';
 import { parsePlaylist, type MasterPlaylist, type MediaPlaylist, type Resource, type SegmentKey } from './playlist.ts';
+import type { Variables } from './variables.ts';
 
 const PLAYLISTS = 'application/vnd.apple.mpegurl, application/x-mpegurl, */*;q=0.1';
 const ANY = '*/*';
@@ -33,11 +34,14 @@ export class HlsServer {
     this.#signal = signal;
   }
 
-  /** @throws PullError when it cannot be read */
-  async playlist(url: URL): Promise<MediaPlaylist | MasterPlaylist> {
+  /**
+   * @param variables of the multivariant playlist that led to it
+   * @throws PullError when it cannot be read
+   */
+  async playlist(url: URL, variables?: Variables): Promise<MediaPlaylist | MasterPlaylist> {
     const answer = await this.#get(url, PLAYLISTS);
     const text = (await wholeBody(answer, MAX_PLAYLIST_BYTES, this.#guard)).toString();
-    return parsePlaylist(text, answer.url);
+    return parsePlaylist(text, answer.url, variables);
   }
 
   /**

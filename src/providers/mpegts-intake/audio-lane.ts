@@ -25,28 +25,29 @@ export class AudioLane implements Lane {
   #intake: AudioIntake | undefined;
   #header: Buffer | undefined;
 
+  /** @param isFile whether it is read from a file, faster than it plays */
   constructor(
     stream: ElementaryStream,
     ids: Pick<Lane, 'id' | 'index'>,
     item: AudioMapItem | undefined,
     events: LaneEvents,
+    isFile = false,
   ) {
     this.stream = stream;
     this.id = ids.id;
     this.index = ids.index;
     this.#events = events;
     this.#item = item;
-    this.#frames = new AudioFrames(audioSyntax(stream.form as AudioForm, stream.header), {
-      frame: (frame, time) => this.#take(frame, time),
-      fault: (reason) => events.fault(reason),
-    });
+    const frame = (one: AudioFrame, time: number): void => this.#take(one, time);
+    const fault = (reason: string): void => events.fault(reason);
+    this.#frames = new AudioFrames(audioSyntax(stream.form as AudioForm, stream.header), { frame, fault }, isFile);
   }
 
   get track(): Lane['track'] {
     return this.#intake?.track;
   }
 
-  pes({ pts }: PesHeader, payload: Buffer): void {
+  pes({ pts }: Pick<PesHeader, 'pts'>, payload: Buffer): void {
     this.#frames.push(payload, pts);
   }
 

@@ -42,11 +42,13 @@ export function assignLanes(
   });
 }
 
+/** @param isFile whether it is read from a file, faster than it plays */
 export function openLane(
   stream: ElementaryStream,
   ids: Ids,
   audioMap: readonly AudioMapItem[],
   events: LaneEvents,
+  isFile = false,
 ): Lane {
   switch (stream.form) {
     case 'H264':
@@ -56,7 +58,7 @@ export function openLane(
     case 'SCTE-35':
       return new DataLane(stream, ids, events);
     default:
-      return new AudioLane(stream, ids, audioMap[ids.index], events);
+      return new AudioLane(stream, ids, audioMap[ids.index], events, isFile);
   }
 }
 

@@ -27,6 +27,8 @@ const VIDEO = [
 /** Arguments of ffmpeg for a stream with a key frame in each second. */
 const ENCODED = [...INPUTS, ...VIDEO, '-c:a', 'aac', '-ac', '2'];
 
+const LIVE = ['-f', 'hls', '-hls_time', '1', '-hls_list_size', '6', '-hls_flags', 'delete_segments+temp_file'];
+
 /** Answers a request in another way. @returns false where it does not */
 export type Answer = (request: IncomingMessage, response: ServerResponse) => boolean | void;
 
@@ -103,10 +105,47 @@ export class FileServer {
     await once(this.#ffmpeg(...ENCODED, '-t', `${seconds}`, ...muxer, ...options, playlist), 'exit');
   }
 
+  /**
+   * A stream that has ended, with segments of a second, whose audio is in a playlist of its own: `NAME_0.m3u8`; `NAME_1.m3u8` has the
+   * video, and `NAME.m3u8` is the master playlist. @param options of the muxer of ffmpeg
+   */
+  async separate(name: string, seconds: number, ...options: readonly string[]): Promise<void> {
+    const muxer = ['-f', 'hls', '-hls_time', '1', '-hls_playlist_type', 'vod', ...this.#separately(name)];
+    await once(this.#ffmpeg(...ENCODED, '-t', `${seconds}`, ...muxer, ...options, `${name}_%v.m3u8`), 'exit');
+  }
+
+  #separately(name: string): string[] {
+    const streams = 'a:0,agroup:sound,default:yes v:0,agroup:sound';
+    const files = ['-hls_segment_filename', `${name}_%v_%d.m4s`, '-hls_fmp4_init_filename', `${name}_%v.mp4`];
+    return ['-map', '0:v', '-map', '1:a', '-var_stream_map', streams, '-master_pl_name', `${name}.m3u8`, ...files];
+  }
+
+  /** Files that ffmpeg writes. @param args what it encodes, behind a picture and a sound */
+  async encode(...args: readonly string[]): Promise<void> {
+    await once(this.#ffmpeg(...ENCODED, ...args), 'exit');
+  }
+
+  has(name: string): boolean {
+    return existsSync(join(this.folder, name));
+  }
+
+  read(name: string): Buffer {
+    return readFileSync(join(this.folder, name));
+  }
+
   /** A live stream, with segments of a second; some of them are there. @param options of the muxer of ffmpeg */
   async live(playlist: string, ...options: readonly string[]): Promise<void> {
-    const muxer = ['-f', 'hls', '-hls_time', '1', '-hls_list_size', '6', '-hls_flags', 'delete_segments+temp_file'];
-    this.#ffmpeg('-re', ...ENCODED, ...muxer, ...options, playlist);
+    this.#ffmpeg('-re', ...ENCODED, ...LIVE, ...options, playlist);
+    await this.#begins(playlist);
+  }
+
+  /** A live stream as `separate` has it. */
+  async liveSeparate(name: string, ...options: readonly string[]): Promise<void> {
+    this.#ffmpeg('-re', ...ENCODED, ...LIVE, ...this.#separately(name), ...options, `${name}_%v.m3u8`);
+    for (const number of [0, 1]) await this.#begins(`${name}_${number}.m3u8`);
+  }
+
+  async #begins(playlist: string): Promise<void> {
     const path = join(this.folder, playlist);
     await until('there are segments', () => existsSync(path) && readFileSync(path, 'utf8').split('#EXTINF').length > 3);
   }

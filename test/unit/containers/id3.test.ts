@@ -1,5 +1,6 @@
 import test from 'ava';
-import { id3Tag, id3WithoutVersion } from '../../../src/containers/id3.ts';
+import { seeded } from '../codecs/vectors.ts';
+import { id3Bytes, id3Private, id3Tag, id3WithoutVersion, type Id3Frame } from '../../../src/containers/id3.ts';
 
 /** Frames of a tag, read by the rules of ID3v2.4 alone. */
 function read(tag: Buffer): [id: string, content: Buffer][] {
@@ -60,4 +61,49 @@ test('a tag that lacks its magic and version gets them back, and nothing else do
     [long.length, long.length],
   ])
     t.is(id3WithoutVersion(long.subarray(from, to)), undefined, `${from}`);
+});
+
+const OWNER = 'com.apple.streaming.transportStreamTimestamp';
+const STAMP = Buffer.from('00000001fffffff0', 'hex');
+
+test('a tag at the start of some bytes has a size', (t) => {
+  const tag = id3Tag([{ id: 'TIT2', text: 'x'.repeat(300) }]);
+  t.is(id3Bytes(Buffer.concat([tag, Buffer.of(0xff, 0xf1)])), tag.length);
+  for (let end = 0; end < 10; end++) t.is(id3Bytes(tag.subarray(0, end)), undefined);
+  t.is(id3Bytes(Buffer.of(0xff, 0xf1)), 0);
+  t.is(id3Bytes(Buffer.from('ID3\x04\0\0\xff\0\0\0', 'latin1')), 0);
+  // with a footer
+  t.is(id3Bytes(Buffer.from('ID3\x04\0\x10\0\0\x01\0', 'latin1')), 148);
+});
+
+test('a private frame is found by its owner', (t) => {
+  const frames: Id3Frame[] = [
+    { id: 'TIT2', text: 'PRIV' },
+    { id: 'PRIV', owner: 'other', data: Buffer.of(1) },
+    { id: 'PRIV', owner: OWNER, data: STAMP },
+  ];
+  const tag = id3Tag(frames);
+  t.deepEqual(id3Private(tag, OWNER), STAMP);
+  t.deepEqual(id3Private(tag, 'other'), Buffer.of(1));
+  t.is(id3Private(tag, 'none'), undefined);
+  // version 3, whose sizes of frames have eight bits a byte, and an extended header without itself in its size
+  const frame = Buffer.concat([Buffer.from('PRIV\0\0\x01\0\0\0', 'latin1'), Buffer.alloc(256, 'o\0')]);
+  frame.write(`${OWNER}\0`, 10, 'latin1');
+  const extended = Buffer.from('\0\0\0\x06\0\0\0\0\0\0', 'latin1');
+  const old = Buffer.concat([Buffer.from('ID3\x03\0\x40\0\0\x02\x14', 'latin1'), extended, frame]);
+  t.is(id3Private(old, OWNER)?.length, 256 - OWNER.length - 1);
+  // what ffmpeg writes in front of packed audio is read by hand
+  const written = Buffer.from('494433040000000000 3f 50524956000000350000'.replaceAll(' ', ''), 'hex');
+  t.deepEqual(id3Private(Buffer.concat([written, Buffer.from(`${OWNER}\0`), STAMP]), OWNER), STAMP);
+});
+
+test('damaged tags have no private frames, or others', (t) => {
+  const random = seeded(7);
+  const tag = id3Tag([{ id: 'PRIV', owner: OWNER, data: STAMP }]);
+  for (let end = 0; end < tag.length; end++) t.is(id3Private(tag.subarray(0, end), OWNER), undefined);
+  for (let n = 0; n < 5000; n++) {
+    const bytes = Buffer.from(tag);
+    for (let i = 0; i < 3; i++) bytes[Math.floor(random() * 30)] = Math.floor(random() * 256);
+    t.notThrows(() => [id3Bytes(bytes), id3Private(bytes, OWNER)]);
+  }
 });

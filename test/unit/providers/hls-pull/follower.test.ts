@@ -3,14 +3,25 @@ import { endOf, follow, startOf } from '../../../../src/providers/hls-pull/follo
 import type { MediaPlaylist, Segment } from '../../../../src/providers/hls-pull/playlist.ts';
 import { PullError } from '../../../../src/providers/pull/error.ts';
 
-/** Loads of a playlist with segments of 0.1 s. */
-const playlist = (first: number, end: number, isEnded = false): MediaPlaylist => ({
+/** Loads of a playlist with segments of 0.1 s. @param discontinuities sequence numbers before which there is one */
+const playlist = (
+  first: number,
+  end: number,
+  isEnded = false,
+  discontinuities: readonly number[] = [],
+): MediaPlaylist => ({
   kind: 'media',
   target: 0.1,
   isEnded,
   segments: Array.from(
     { length: end - first },
-    (_, n) => ({ sequence: first + n, duration: 0.1, uri: new URL(`http://a/${first + n}.ts`) }) as Segment,
+    (_, n) =>
+      ({
+        sequence: first + n,
+        duration: 0.1,
+        uri: new URL(`http://a/${first + n}.ts`),
+        discontinuity: discontinuities.filter((number) => number <= first + n).length,
+      }) as Segment,
   ),
 });
 
@@ -26,8 +37,16 @@ async function followed(
     return next;
   };
   try {
-    for await (const { sequence, isBehindGap } of follow(begin, { load, signal: new AbortController().signal, after }))
-      seen.push(...(isBehindGap ? ['gap'] : []), sequence);
+    const from = startOf(begin, after);
+    const before = { discontinuity: 0, restarts: 0 };
+    for await (const segment of follow(begin, { load, signal: new AbortController().signal, from })) {
+      const { sequence, missing, restarts, discontinuity } = segment;
+      if (missing > 0) seen.push(`gap of ${missing}`);
+      if (restarts > before.restarts) seen.push('anew');
+      else if (discontinuity !== before.discontinuity) seen.push(`discontinuity ${discontinuity}`);
+      Object.assign(before, { discontinuity, restarts });
+      seen.push(sequence);
+    }
   } catch (error) {
     seen.push((error as Error).message);
   }
@@ -47,7 +66,7 @@ test('a playlist that has ended is read from its beginning', async (t) => {
 });
 
 test('segments that have left the playlist are a gap', async (t) => {
-  t.deepEqual(await followed([playlist(0, 3), playlist(5, 7), playlist(7, 8, true)]), [0, 1, 2, 'gap', 5, 6, 7]);
+  t.deepEqual(await followed([playlist(0, 3), playlist(5, 7), playlist(7, 8, true)]), [0, 1, 2, 'gap of 2', 5, 6, 7]);
 });
 
 test('a packager that was started anew is followed from where it is', async (t) => {
@@ -55,7 +74,7 @@ test('a packager that was started anew is followed from where it is', async (t) 
     100,
     101,
     102,
-    'gap',
+    'anew',
     1,
     2,
     3,
@@ -67,12 +86,17 @@ test('a packager that was started anew is followed from where it is', async (t) 
     7,
     8,
     9,
-    'gap',
+    'anew',
     3,
     4,
     5,
     6,
   ]);
+});
+
+test('discontinuities are counted on where the playlist forgets those that have left it', async (t) => {
+  const loads = [playlist(0, 3, false, [2]), playlist(2, 5, false, []), playlist(3, 7, true, [5])] as const;
+  t.deepEqual(await followed(loads), [0, 1, 'discontinuity 1', 2, 3, 4, 'discontinuity 2', 5, 6]);
 });
 
 test('an older playlist of a cache changes nothing', async (t) => {
@@ -100,7 +124,7 @@ test('nothing is followed after the signal', async (t) => {
   const stop = new AbortController();
   const seen: number[] = [];
   const load = async () => t.fail() as never;
-  for await (const { sequence } of follow(playlist(0, 3), { load, signal: stop.signal })) {
+  for await (const { sequence } of follow(playlist(0, 3), { load, signal: stop.signal, from: 0 })) {
     seen.push(sequence);
     if (sequence === 1) stop.abort();
   }

@@ -1,17 +1,15 @@
 import { BitstreamError } from '../../codecs/bits.ts';
 import { BOX_HEAD_BYTES } from '../../containers/fmp4/read-box.ts';
 import { readInit, readSamples, type FragmentedTrack, type ReadSample } from '../../containers/fmp4/reader.ts';
-import { Timeline } from '../../core/timeline.ts';
-import { VIDEO_TIMEBASE } from '../../core/timebase.ts';
+import type { Track } from '../../core/track.ts';
 import type { FaultLog } from '../../log/log.ts';
 import { AudioIntake } from '../intake/audio-intake.ts';
-import { Intake } from '../intake/intake.ts';
 import { streamTrackId } from '../intake/track-id.ts';
-import { TrackWriter, type TrackSink } from '../intake/track-writer.ts';
 import { VideoIntake } from '../intake/video-intake.ts';
 import { PullError } from '../pull/error.ts';
+import { CLOCK } from './period-clock.ts';
+import { isWanted, type SegmentReader, type SegmentReaderEvents, type Wanted } from './segment-reader.ts';
 
-const CLOCK = { timebase: VIDEO_TIMEBASE, bits: 62 };
 /** Limit of a box, and of all of a fragment. */
 const MAX_BYTES = 64 * 1024 * 1024;
 /** Boxes of a fragment. */
@@ -26,20 +24,15 @@ interface Lane {
   waits: boolean;
 }
 
-export interface Fmp4SourceOptions {
-  readonly sink: TrackSink;
-  /** Whether times are those of the source; else they begin with 0. */
-  readonly keepsTimes: boolean;
+export interface Fmp4ReaderOptions {
+  readonly wanted: Wanted;
   readonly faults: FaultLog;
-  /** Called once, when the source sends nothing playable. */
-  readonly onFailure: (reason: string) => void;
+  readonly events: SegmentReaderEvents;
 }
 
-/** Converts segments of fragmented MP4 (RFC 8216 section 3.3) to packets of an input stream. */
-export class Fmp4Source {
-  readonly #options: Fmp4SourceOptions;
-  readonly #writer: TrackWriter;
-  readonly #intake: Intake;
+/** Reads segments of fragmented MP4 (RFC 8216 section 3.3). */
+export class Fmp4Reader implements SegmentReader {
+  readonly #options: Fmp4ReaderOptions;
   #lanes: readonly Lane[] = [];
   /** Bytes from the beginning of a box on, and how many of them are needed to go on. */
   #chunks: Buffer[] = [];
@@ -48,33 +41,29 @@ export class Fmp4Source {
   /** Boxes from `moof` on. */
   #fragment: Buffer[] = [];
 
-  constructor(options: Fmp4SourceOptions) {
+  constructor(options: Fmp4ReaderOptions) {
     this.#options = options;
-    const { sink, keepsTimes, onFailure } = options;
-    this.#writer = new TrackWriter({
-      sink,
-      clock: CLOCK,
-      timeline: new Timeline(CLOCK, !keepsTimes, null),
-      onUnsteady: () => this.#intake.fail('the configuration of the stream changes too often'),
-    });
-    this.#intake = new Intake({
-      writer: this.#writer,
-      silenceMs: 0,
-      tracks: () => this.#lanes.flatMap(({ intake }) => intake.track ?? []),
-      onFailure,
-    });
+  }
+
+  get tracks(): readonly Track[] {
+    return this.#lanes.flatMap(({ intake }) => intake.track ?? []);
   }
 
   /** Begins to read segments of another initialization. @throws PullError when none of its tracks can be read */
   begin(init: Buffer): void {
+    const { wanted, events } = this.#options;
     const unsupported: string[] = [];
     try {
-      const tracks = readInit(init, ({ message }) => unsupported.push(message));
+      const all = readInit(init, ({ message }) => unsupported.push(message));
+      const tracks = all.filter(({ description: { type } }) => isWanted(type, wanted));
       const counts = { video: 0, audio: 0 };
       const lanes = tracks.map((track) => this.#open(track, counts[track.description.type]++));
       this.#lanes = lanes;
-      if (this.#lanes.length === 0) throw new PullError(`its tracks are not supported: ${unsupported.join(', ')}`);
-      this.#intake.announce({ video: numbers(counts.video), audio: numbers(counts.audio) });
+      if (lanes.length === 0 && unsupported.length > 0)
+        throw new PullError(`its tracks are not supported: ${unsupported.join(', ')}`);
+      if (lanes.length === 0) throw new PullError(`its playlist of ${wanted ?? 'segments'} has no such track`);
+      const announced = { video: numbers(counts.video), audio: numbers(counts.audio) };
+      events.tracks(announced, new Set(lanes.map(({ id }) => id)));
     } catch (error) {
       if (!(error instanceof RangeError || error instanceof BitstreamError)) throw error;
       throw new PullError(`its initialization is damaged: ${error.message}`);
@@ -114,8 +103,8 @@ export class Fmp4Source {
     for (const lane of this.#lanes) lane.waits = lane.intake.kind === 'video';
   }
 
-  close(): void {
-    this.#intake.close();
+  restart(): void {
+    this.lost();
   }
 
   #take(box: Buffer): void {
@@ -149,7 +138,7 @@ export class Fmp4Source {
       if (unit === undefined) return;
       if (lane.waits && unit.key !== true) return this.#options.faults.count('video frames after a loss were dropped');
       lane.waits = false;
-      this.#intake.unit(unit);
+      this.#options.events.unit(unit);
     } catch (error) {
       if (!(error instanceof BitstreamError)) throw error;
       this.#options.faults.count(error.message);
