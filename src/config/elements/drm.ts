@@ -36,7 +36,7 @@ interface KeyServerValues {
   readonly cencProtectScheme: string;
 }
 
-/** What stands in a header as it is. */
+/** Text of a header field as it is. */
 const PRINTABLE = '^[\\x21-\\x7e]+$';
 
 const KeyServer = Type.Object(

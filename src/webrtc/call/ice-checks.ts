@@ -55,8 +55,8 @@ const PRIORITY = 110 * 2 ** 24 + 65_535 * 256 + 255;
 export class IceChecks {
   readonly #options: IceChecksOptions;
   readonly #pairs = new Map<string, Pair>();
-  /** Addresses that have asked, and were no pair then. */
-  readonly #strangers = new Set<string>();
+  /** Addresses of peer-reflexive candidates (RFC 8445 section 7.3.1.3): each is reported once, as many as there may be pairs. */
+  readonly #reflexive = new Set<string>();
   #remote: IceCredentials | undefined;
   /** Time of the first answer, by the monotonic clock. */
   #validAt: number | undefined;
@@ -175,8 +175,8 @@ export class IceChecks {
       : { kind: 'success', transaction, mapped: from };
     send(writeStun(answer, local.password), from);
     const key = keyOf(from.address, from.port);
-    if (this.#pairs.has(key) || this.#strangers.has(key) || this.#strangers.size >= MAX_PAIRS) return;
-    this.#strangers.add(key);
+    if (this.#pairs.has(key) || this.#reflexive.has(key) || this.#reflexive.size >= MAX_PAIRS) return;
+    this.#reflexive.add(key);
     onPeer({ ...from, priority: priority ?? 0 });
   }
 }
