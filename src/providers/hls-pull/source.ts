@@ -98,8 +98,8 @@ export class HlsSource implements PullSource {
     try {
       [reason = ''] = await Promise.all(readers.map((reader) => reader.run()));
     } catch (error) {
-      if (!(error instanceof PullError)) throw error;
-      reason = error.message;
+      reason = error instanceof PullError ? error.message : 'internal error';
+      if (!(error instanceof PullError)) this.#options.log.error({ err: error }, 'receiving a stream over HLS failed');
       // nothing more is read for a part of the stream
       stop.abort();
     }

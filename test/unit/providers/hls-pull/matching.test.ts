@@ -26,7 +26,7 @@ test('playlists with dates begin at the same time', (t) => {
   const video = playlist(100, 10, 6, { date: 1000 });
   t.is(matching(playlist(7, 30, 2, { date: 1000 }), video, 104), 7 + 12);
   t.is(matching(playlist(7, 30, 2, { date: 1001 }), video, 104), 7 + 11);
-  // what has left the playlist, and what is not there yet
+  // where all segments are later than the video's, and where all are earlier
   t.is(matching(playlist(7, 3, 2, { date: 2000 }), video, 104), 7);
   t.is(matching(playlist(7, 3, 2, { date: 10 }), video, 104), 9);
 });
