@@ -1,4 +1,5 @@
 import { extinf } from './listed-duration.ts';
+import { GAP_VERSION, SKIP_VERSION } from './listed-version.ts';
 import type { Breaks } from './breaks.ts';
 import type { Init, Segment } from './segment.ts';
 import { keyLines } from './drm/key-tags.ts';
@@ -97,7 +98,8 @@ export class ChunklistBuilder {
 
   #header(window: Window, first: Segment | undefined, lowLatency: boolean, options: ChunklistOptions): string {
     const { targetDuration, partTarget, partHoldBack, skippable: offered } = options;
-    let text = `#EXTM3U\n#EXT-X-VERSION:${lowLatency && offered ? 9 : 6}\n#EXT-X-TARGETDURATION:${targetDuration}\n`;
+    const version = lowLatency && offered ? SKIP_VERSION : GAP_VERSION;
+    let text = `#EXTM3U\n#EXT-X-VERSION:${version}\n#EXT-X-TARGETDURATION:${targetDuration}\n`;
     if (lowLatency) {
       const until = offered ? `,CAN-SKIP-UNTIL=${SKIP_UNTIL_TARGETS * targetDuration}` : '';
       text += `#EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=YES,PART-HOLD-BACK=${decimal(partHoldBack)}${until}\n`;

@@ -106,7 +106,7 @@ export class PlaylistHistory {
       ...judged.flatMap(({ child, findings }) => faults(findings, except).map((one) => `${nameOf(child.uri)}: ${one}`)),
       ...faults([...this.#deltas, ...others.flatMap(({ findings }) => findings)], except),
       ...faults(checkRenditions(masters.at(-1) ?? '', renditions), except),
-      ...new Set([...masters, ...children.flatMap(({ full }) => full)].flatMap(secondOpinion)),
+      ...new Set([...masters, ...children.flatMap(({ full, legacy }) => [...full, ...legacy])].flatMap(secondOpinion)),
     ];
   }
 }

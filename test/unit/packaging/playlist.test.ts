@@ -122,7 +122,7 @@ test('legacy players see complete segments and nothing of low latency', (t) => {
   const text = build(fill(10, [{ parts: 4 }, { parts: 4 }, { parts: 2 }]), 'legacy');
   t.notRegex(text, /PART|PRELOAD|RENDITION|SERVER-CONTROL|SKIP/);
   const playlist = parse(t, text);
-  t.is(playlist.version, 6);
+  t.is(playlist.version, 8);
   t.is(playlist.segments.length, 2);
 });
 
@@ -147,7 +147,7 @@ test('a delta update of a short playlist, or where none is offered, is the whole
   t.is(build(short, 'delta'), build(short));
   const unoffered = build(fill(10, [...Array(10).fill({ parts: 4 }), { parts: 2 }]), 'delta', { skippable: false });
   t.notRegex(unoffered, /SKIP/);
-  t.regex(unoffered, /#EXT-X-VERSION:6\n/);
+  t.regex(unoffered, /#EXT-X-VERSION:8\n/);
   t.true(isSkippable(12, 2));
   t.false(isSkippable(11.9, 2));
 });
@@ -181,6 +181,10 @@ test('an init that changes with the next segment is announced with its first par
 test('a segment in whose time nothing came is a gap', (t) => {
   const window = fill(10, [{ parts: 4 }, { parts: 0 }, { parts: 1 }]);
   t.regex(build(window), /#EXT-X-GAP\n#EXTINF:0\.000000,\nseg_0_1_video/);
+  // RFC 8216bis section 8
+  t.is(parse(t, build(window, 'full', { skippable: false })).version, 8);
+  t.is(parse(t, build(window, 'legacy')).version, 8);
+  t.is(parse(t, build(window, 'full', { ended: true })).version, 8);
 });
 
 test('the hint after a part that is likely to be the last is at the next segment', (t) => {

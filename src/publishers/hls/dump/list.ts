@@ -1,4 +1,5 @@
 import { extinf, targetOf } from '../../../packaging/listed-duration.ts';
+import { listedVersion } from '../../../packaging/listed-version.ts';
 import type { FollowedSegment } from '../answer/segment-followers.ts';
 import type { GrowingText } from './growing-file.ts';
 
@@ -101,6 +102,7 @@ export class DumpedList implements GrowingText {
       this.#init = init.name;
       this.body += `${init.keys ?? ''}#EXT-X-MAP:URI="${init.name}"\n`;
     }
+    this.#version = listedVersion(this.#version, gap);
     this.body += `${running}${breaks}#EXT-X-PROGRAM-DATE-TIME:${new Date(wallClock).toISOString()}\n`;
     this.body += `${gap ? '#EXT-X-GAP\n' : ''}${extinf(duration)}\n${name}\n`;
   }

@@ -1,9 +1,7 @@
 import { targetOf } from '../../../packaging/listed-duration.ts';
+import { GAP_VERSION } from '../../../packaging/listed-version.ts';
 import { TextPiece } from '../answer/text.ts';
 import type { PastList } from './past-list.ts';
-
-/** EXT-X-MAP in a playlist with EXT-X-I-FRAMES-ONLY needs 5 (RFC 8216 section 7). */
-const VERSION = 5;
 
 export interface IFrameListOptions {
   /** Seconds of the longest segment in any playlist of the stream. */
@@ -17,7 +15,7 @@ export interface IFrameListOptions {
 /** Builds the playlist of the first frames of all segments, with which players show where they rewind to (RFC 8216 section 4.3.3.6). */
 export function iFrameList(past: PastList, { longest, event, ended }: IFrameListOptions): TextPiece[] {
   const sequence = past.empty ? 0 : past.discontinuitySequence(past.first);
-  let head = `#EXTM3U\n#EXT-X-VERSION:${VERSION}\n#EXT-X-TARGETDURATION:${Math.max(1, targetOf(longest))}\n`;
+  let head = `#EXTM3U\n#EXT-X-VERSION:${GAP_VERSION}\n#EXT-X-TARGETDURATION:${Math.max(1, targetOf(longest))}\n`;
   if (event) head += '#EXT-X-PLAYLIST-TYPE:EVENT\n';
   head += `#EXT-X-MEDIA-SEQUENCE:${past.first}\n`;
   if (sequence > 0) head += `#EXT-X-DISCONTINUITY-SEQUENCE:${sequence}\n`;

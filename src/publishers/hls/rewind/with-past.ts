@@ -1,4 +1,5 @@
 import { targetOf } from '../../../packaging/listed-duration.ts';
+import { listedVersion, SKIP_VERSION } from '../../../packaging/listed-version.ts';
 import type { ChunklistForm } from '../../../packaging/playlist.ts';
 import { changedLines } from '../../../packaging/drm/key-tags.ts';
 import { TextPiece } from '../answer/text.ts';
@@ -8,6 +9,7 @@ import type { PastList } from './past-list.ts';
 const HEAD =
   /^(#EXTM3U\n(?:#EXT-X-(?:VERSION|TARGETDURATION|SERVER-CONTROL|PART-INF):.*\n)*)#EXT-X-MEDIA-SEQUENCE:(\d+)\n(?:#EXT-X-DISCONTINUITY-SEQUENCE:(\d+)\n)?/;
 const DISCONTINUITY = '#EXT-X-DISCONTINUITY\n';
+const VERSION = /^#EXT-X-VERSION:(\d+)/m;
 const TARGET = /^#EXT-X-TARGETDURATION:(\d+)$/m;
 /** A gap at the head of the segments. */
 const GAP_AT_HEAD =
@@ -19,8 +21,6 @@ const MAP = /^((?:#EXT-X-(?:DISCONTINUITY|DATERANGE:.*|KEY:.*)\n)*)#EXT-X-MAP:UR
 /** Target durations from the end of the playlist beyond which a delta update may skip segments (RFC 8216bis 4.4.3.8). */
 const SKIP_UNTIL_TARGETS = 6;
 const EVERYTHING: Pick<PastList, 'lists'> = { lists: () => true };
-/** EXT-X-SKIP needs it (RFC 8216bis 8). */
-const SKIP_VERSION = 9;
 
 /** Media sequence number of the first segment of a media playlist; undefined for a text that is none. */
 export function firstNumber(list: string): number | undefined {
@@ -59,7 +59,8 @@ export function withPast(list: string, past: PastList | undefined, options: Past
   const target = Math.max(Number(TARGET.exec(given)?.[1] ?? 0), targetOf(longest));
   const tags = given.replace(TARGET, `#EXT-X-TARGETDURATION:${target}`);
   const isSkippable = tags.includes('CAN-BLOCK-RELOAD=YES');
-  const top = (isSkippable ? offeringSkips(tags, target) : tags) + (event ? '#EXT-X-PLAYLIST-TYPE:EVENT\n' : '');
+  const offered = isSkippable ? offeringSkips(tags, target) : tags;
+  const top = (reaches && past.hasGaps ? withGaps(offered) : offered) + (event ? '#EXT-X-PLAYLIST-TYPE:EVENT\n' : '');
   const segments = list.slice(head.length);
   if (!reaches) return [top, list.slice(given.length)].map(toPiece);
   const { first } = past;
@@ -123,9 +124,13 @@ function afterInit(segments: string, init: string | undefined, keys: string): st
 function offeringSkips(tags: string, target: number): string {
   const until = `,CAN-SKIP-UNTIL=${SKIP_UNTIL_TARGETS * target}`;
   return tags
-    .replace(/^#EXT-X-VERSION:\d+/m, `#EXT-X-VERSION:${SKIP_VERSION}`)
+    .replace(VERSION, `#EXT-X-VERSION:${SKIP_VERSION}`)
     .replace(/,CAN-SKIP-UNTIL=[\d.]+/, '')
     .replace(/^(#EXT-X-SERVER-CONTROL:.*)$/m, `$1${until}`);
+}
+
+function withGaps(tags: string): string {
+  return tags.replace(VERSION, (_, version: string) => `#EXT-X-VERSION:${listedVersion(Number(version), true)}`);
 }
 
 /**

@@ -1,4 +1,5 @@
 import { tsExtinf } from '../../../packaging/listed-duration.ts';
+import { listedVersion } from '../../../packaging/listed-version.ts';
 import type { Breaks } from '../../../packaging/breaks.ts';
 import type { TsFacts } from '../../../packaging/ts-segment.ts';
 
@@ -15,12 +16,16 @@ export interface MediaListOptions {
   readonly breaks: Breaks;
 }
 
-/** Builds a media playlist of version 3 (RFC 8216 4.3). @param segments successive ones, not empty */
+/** Builds a media playlist of version 3 (RFC 8216 4.3), and of a higher one while it lists gaps. @param segments successive ones, not empty */
 export function buildMediaList(
   segments: readonly ListedSegment[],
   { targetDuration, discontinuitySequence, uri, breaks, ended }: MediaListOptions,
 ): string {
-  let text = `#EXTM3U\n#EXT-X-VERSION:3\n#EXT-X-TARGETDURATION:${targetDuration}\n#EXT-X-MEDIA-SEQUENCE:${segments[0]?.msn ?? 0}\n`;
+  const version = listedVersion(
+    3,
+    segments.some(({ gap }) => gap),
+  );
+  let text = `#EXTM3U\n#EXT-X-VERSION:${version}\n#EXT-X-TARGETDURATION:${targetDuration}\n#EXT-X-MEDIA-SEQUENCE:${segments[0]?.msn ?? 0}\n`;
   if (discontinuitySequence > 0) text += `#EXT-X-DISCONTINUITY-SEQUENCE:${discontinuitySequence}\n`;
   const [first] = segments;
   const marks = breaks.empty ? undefined : breaks;
@@ -29,7 +34,6 @@ export function buildMediaList(
     if (segment.discontinuity) text += '#EXT-X-DISCONTINUITY\n';
     if (marks !== undefined) text += marks.at(segment.msn);
     text += `#EXT-X-PROGRAM-DATE-TIME:${new Date(segment.wallClock).toISOString()}\n`;
-    // not in version 3, but for players that know it: others get an error for the missing file
     if (segment.gap) text += '#EXT-X-GAP\n';
     text += `${tsExtinf(segment.duration)}\n${uri(segment)}\n`;
   }

@@ -34,7 +34,7 @@ test('a media playlist is video on demand, with maps, discontinuities and gaps',
   t.is(
     whole(list),
     `#EXTM3U
-#EXT-X-VERSION:6
+#EXT-X-VERSION:8
 #EXT-X-PLAYLIST-TYPE:VOD
 #EXT-X-TARGETDURATION:3
 #EXT-X-MEDIA-SEQUENCE:7

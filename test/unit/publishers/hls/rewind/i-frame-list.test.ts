@@ -37,7 +37,7 @@ test('each segment with its first frame, and without one as a gap', (t) => {
   past.markGap(6);
   t.is(
     text(past),
-    '#EXTM3U\n#EXT-X-VERSION:5\n#EXT-X-TARGETDURATION:2\n#EXT-X-MEDIA-SEQUENCE:3\n#EXT-X-I-FRAMES-ONLY\n' +
+    '#EXTM3U\n#EXT-X-VERSION:8\n#EXT-X-TARGETDURATION:2\n#EXT-X-MEDIA-SEQUENCE:3\n#EXT-X-I-FRAMES-ONLY\n' +
       '#EXT-X-MAP:URI="init_5.m4s?k=1"\n' +
       `${date(3)}#EXT-X-BYTERANGE:1003@0\n#EXTINF:2.000000,\nseg_5_3_v.m4s?k=1\n` +
       `${date(4)}#EXT-X-GAP\n#EXTINF:2.000000,\nseg_5_4_v.m4s?k=1\n` +
@@ -54,7 +54,7 @@ test('its head follows the media playlists', (t) => {
   const list = text(past, { longest: 6, event: true, ended: true });
   t.true(
     list.startsWith(
-      '#EXTM3U\n#EXT-X-VERSION:5\n#EXT-X-TARGETDURATION:6\n#EXT-X-PLAYLIST-TYPE:EVENT\n#EXT-X-MEDIA-SEQUENCE:20\n' +
+      '#EXTM3U\n#EXT-X-VERSION:8\n#EXT-X-TARGETDURATION:6\n#EXT-X-PLAYLIST-TYPE:EVENT\n#EXT-X-MEDIA-SEQUENCE:20\n' +
         '#EXT-X-DISCONTINUITY-SEQUENCE:1\n#EXT-X-I-FRAMES-ONLY\n#EXT-X-MAP:',
     ),
   );

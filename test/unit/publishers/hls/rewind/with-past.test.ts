@@ -210,3 +210,13 @@ test('keys in force are named once, across the begin of the present playlist', (
     [MAP, KEYS, next].map((tag) => tag.trim()),
   );
 });
+
+test('gaps of the past need version 8 of a playlist without delta updates', (t) => {
+  const versionOf = (gaps: readonly number[], version: number): string | undefined => {
+    const present = `#EXTM3U\n#EXT-X-VERSION:${version}\n#EXT-X-TARGETDURATION:2\n#EXT-X-MEDIA-SEQUENCE:10\n${lines(10)}`;
+    return /^#EXT-X-VERSION:(.*)$/m.exec(compose(present, pastOf(1, 11, gaps)) ?? '')?.[1];
+  };
+  t.is(versionOf([], 3), '3');
+  t.is(versionOf([4], 3), '8');
+  t.is(versionOf([4], 9), '9');
+});
