@@ -9,7 +9,15 @@ export type DenialKind =
   | 'policySignature'
   | 'policyExpired'
   | 'policyInactive'
-  | 'policyAddress';
+  | 'policyAddress'
+  | 'tokenMissing'
+  | 'tokenMalformed'
+  | 'tokenKeys'
+  | 'tokenSignature'
+  | 'tokenExpired'
+  | 'tokenInactive'
+  | 'tokenClaims'
+  | 'tokenPermission';
 
 /** Why a guard rejects a client: for the log, the counters and `npm run sign`, and never for the client. */
 export class Denial extends Error {

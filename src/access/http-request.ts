@@ -16,6 +16,7 @@ export interface Via {
 /** Ports that URLs leave out (RFC 9110 section 4.2, RFC 6455 section 3). */
 const STANDARD_PORT = { plain: 80, secure: 443 };
 const PORT = /^\d{1,5}$/;
+const BEARER = /^Bearer +(\S+) *$/i;
 
 /**
  * Parts of a request that do not depend on its route, for HTTP and upgrades to WebSocket.
@@ -25,7 +26,7 @@ export function httpAccess(
   request: IncomingMessage,
   via: Via,
   scheme: 'http' | 'ws' = 'http',
-): Pick<AccessRequest, 'url' | 'isPortAssumed' | 'client'> {
+): Pick<AccessRequest, 'url' | 'isPortAssumed' | 'client' | 'bearer'> {
   const { headers, socket } = request;
   const { remoteAddress = '', remotePort = 0, localPort = 0 } = socket;
   return {
@@ -37,7 +38,14 @@ export function httpAccess(
       userAgent: headers['user-agent'],
       localPort,
     },
+    ...bearerOf(headers),
   };
+}
+
+/** Encoders send an empty token where they were given none. */
+function bearerOf({ authorization }: IncomingMessage['headers']): Pick<AccessRequest, 'bearer'> {
+  const token = BEARER.exec(authorization ?? '')?.[1];
+  return token === undefined ? {} : { bearer: token };
 }
 
 /** The URL that the client used, without a report of its playback: as reported by a trusted proxy, where there is one. */

@@ -26,7 +26,7 @@ interface HttpRequest extends Via {
 }
 
 /** Request of a client: the one to the first node, if that has redirected it here. */
-export interface Arrival extends Pick<AccessRequest, 'url' | 'isPortAssumed' | 'client' | 'hostName'> {
+export interface Arrival extends Pick<AccessRequest, 'url' | 'isPortAssumed' | 'client' | 'hostName' | 'bearer'> {
   /** Query of the URL, without `?` and without a report of the player. */
   readonly search: string;
   readonly isRedirected: boolean;
@@ -76,6 +76,7 @@ export class Redirects {
     return {
       ...urlWithPort(`${origin}${asked}`, raw.socket.localPort ?? 0),
       client: access.client,
+      bearer: access.bearer,
       hostName: origin.slice(origin.indexOf('//') + 2).replace(PORT, ''),
       search: searchOf(asked),
       isRedirected: true,
@@ -90,6 +91,8 @@ export class Redirects {
     const isSecure = arrival.url.startsWith('https:');
     const application = registry.resolve(arrival.hostName)?.applications.get(app);
     if (application === undefined) return undefined;
+    // browsers send a token to no other origin (Fetch standard, HTTP-redirect fetch)
+    if (arrival.bearer !== undefined && application.vhost.config.jwt !== undefined) return undefined;
     const able = rows.filter((row) => row.id !== cluster.self.id && takes(row, module, isSecure));
     const owner = directory.known(application, stream)?.owner.id;
     // all full nodes choose alike: one node comes to relay the stream, and not each of them

@@ -38,6 +38,8 @@ export interface AccessRequest extends Target {
   /** Neither the client nor a proxy named the port: `url` has the one that the client is taken to mean. */
   readonly isPortAssumed?: boolean;
   readonly client: Client;
+  /** Token of an `Authorization` header (RFC 6750 section 2.1). */
+  readonly bearer?: string | undefined;
   /** Aborted when the client leaves. */
   readonly signal?: AbortSignal;
 }

@@ -176,6 +176,15 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'SignedPolicy/SignatureQueryKeyName': 'Name of the query parameter with the signature.',
   'SignedPolicy/SecretKey': 'Key of the signatures.',
   'SignedPolicy/Algorithm': 'Hash of the HMAC: OvenMediaEngine uses `sha1`.',
+  'VirtualHost/JWT': 'Clients need a signed token (RFC 7519) that permits what they ask for.',
+  'JWT/JWKSUrl':
+    'URL of the keys (JWK Set). They are fetched again every ten minutes, and once a minute at most for tokens with an unknown key.',
+  'JWT/KeyFile': 'File of a JWK Set, or of a public key in PEM, relative to Server.xml. It is followed.',
+  'JWT/SecretKey': 'Secret of tokens by HS256.',
+  'JWT/Issuer': 'Tokens need it as `iss`.',
+  'JWT/Audience': 'Tokens need it in `aud`.',
+  'JWT/QueryKeyName': 'Name of the query parameter with the token, for clients that send no `Authorization` header.',
+  'JWT/KeepKeys': 'Milliseconds for which fetched keys are used while `JWKSUrl` cannot be read.',
   Enables: 'For whom it counts.',
   'Enables/Providers': 'Comma list: `rtmp`, `webrtc`, `srt`, `rtsp`.',
   'Enables/Publishers':

@@ -1,6 +1,6 @@
 import type { VirtualHostConfig } from './model.ts';
 
-type Controls = Pick<VirtualHostConfig, 'signedPolicy' | 'admissionWebhooks'>;
+type Controls = Pick<VirtualHostConfig, 'signedPolicy' | 'jwt' | 'admissionWebhooks'>;
 type Enables = NonNullable<Controls['signedPolicy']>['enables'];
 
 interface Controlled {
@@ -15,7 +15,7 @@ export function isEnabled(enables: Enables, { direction, protocol }: Controlled)
   return names?.split(',').some((name) => name.trim().toLowerCase() === protocol) === true;
 }
 
-/** Whether signed policies or admission webhooks are configured for the clients of a module. */
-export function isGuarded({ signedPolicy, admissionWebhooks }: Controls, client: Controlled): boolean {
-  return [signedPolicy, admissionWebhooks].some((control) => isEnabled(control?.enables, client));
+/** Whether signed policies, tokens or admission webhooks are configured for the clients of a module. */
+export function isGuarded({ signedPolicy, jwt, admissionWebhooks }: Controls, client: Controlled): boolean {
+  return [signedPolicy, jwt, admissionWebhooks].some((control) => isEnabled(control?.enables, client));
 }

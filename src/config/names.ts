@@ -25,6 +25,8 @@ const ELEMENTS: Readonly<Record<string, string>> = {
   flv: 'FLV',
   dvr: 'DVR',
   drm: 'DRM',
+  jwt: 'JWT',
+  jwksUrl: 'JWKSUrl',
   file: 'FILE',
   stt: 'STT',
   p2p: 'P2P',

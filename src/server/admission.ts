@@ -1,4 +1,7 @@
 import { Access } from '../access/access.ts';
+import { fetchKeys } from '../access/jwt/fetch-keys.ts';
+import { jsonWebTokens } from '../access/jwt/guard.ts';
+import { KeySources } from '../access/jwt/key-sources.ts';
 import { signedPolicy } from '../access/policy/guard.ts';
 import { configuredPorts } from '../access/policy/ports.ts';
 import { Redirects } from '../access/redirects.ts';
@@ -10,6 +13,7 @@ import type { Logger } from '../log/log.ts';
 import { ConnectionsElsewhere } from '../stats/connections-elsewhere.ts';
 import type { Closable } from './closable.ts';
 import type { ClusterServices } from './cluster.ts';
+import { outboundGuard } from './outbound.ts';
 import type { StreamServices } from './streams.ts';
 
 /** Admission of publishers and viewers. */
@@ -21,6 +25,8 @@ export interface AdmissionServices {
 
 export interface AdmissionServicesOptions {
   readonly config: ServerConfig;
+  /** Base of relative paths. */
+  readonly folder: string;
   readonly registry: Registry;
   readonly nodes: ClusterServices;
   readonly streams: Pick<StreamServices, 'standbys' | 'find'>;
@@ -29,11 +35,12 @@ export interface AdmissionServicesOptions {
 
 /** @param components receives those to close */
 export function openAdmission(
-  { config, registry, nodes, streams, log }: AdmissionServicesOptions,
+  { config, folder, registry, nodes, streams, log }: AdmissionServicesOptions,
   components: Closable[],
 ): AdmissionServices {
   const { cluster, directory, sessionNames } = nodes;
   const webhooks = new AdmissionWebhooks({ cluster, registry, log, hidesClients: config.privacyProtection });
+  const keys = new KeySources({ folder, fetch: fetchKeys(outboundGuard(config, cluster, 'keys')), log });
   const viewersElsewhere = new ConnectionsElsewhere(cluster);
   const access = new Access({
     registry,
@@ -42,11 +49,11 @@ export function openAdmission(
     find: streams.find,
     elsewhere: directory,
     countElsewhere: (application) => viewersElsewhere.of(application),
-    guards: [signedPolicy(configuredPorts(config.bind)), webhooks.guard],
+    guards: [signedPolicy(configuredPorts(config.bind)), jsonWebTokens(keys), webhooks.guard],
     webhookSessions: webhooks.sessions,
     log,
   });
   const secrets = config.cluster === undefined ? [] : secretsOf(config.cluster);
-  components.push(access, webhooks);
+  components.push(access, keys, webhooks);
   return { access, redirects: new Redirects({ cluster, registry, directory, secrets }), webhooks };
 }

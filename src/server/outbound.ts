@@ -2,27 +2,30 @@ import type { Cluster, StoreAddress } from '#cluster';
 import type { ServerConfig } from '../config/model.ts';
 import { blockList } from '../config/networks.ts';
 import { ownPorts } from '../config/ports.ts';
+import { KeySetError } from '../access/jwt/keys.ts';
 import { hostFromUrl, type Transport } from '../lib/address.ts';
 import { OutboundGuard } from '../protocols/outbound/guard.ts';
 import { PullError } from '../providers/pull/error.ts';
 import { PushError } from '../pushing/error.ts';
 
+/** Why clients choose where to connect to, and the element of `Modules` that limits it. */
 const PURPOSES = {
   pull: { action: 'pulling from', element: 'Modules/Pull', error: (reason: string) => new PullError(reason) },
   push: { action: 'pushing to', element: 'Modules/Push', error: (reason: string) => new PushError(reason) },
+  keys: { action: 'fetching keys from', element: undefined, error: (reason: string) => new KeySetError(reason) },
 };
 
 /** Keeps outbound connections to addresses that clients chose away from this server's own cluster. */
 export function outboundGuard(config: ServerConfig, cluster: Cluster, purpose: keyof typeof PURPOSES): OutboundGuard {
   const configured = configuredStores(config);
   const { element, ...named } = PURPOSES[purpose];
-  const networks = blockList(config.modules[purpose]?.networks);
+  const networks = purpose === 'keys' ? undefined : blockList(config.modules[purpose]?.networks);
   return new OutboundGuard({
     ...named,
     nodes: () => cluster.nodes(),
     ports: { tcp: closedPorts(config, purpose, 'tcp'), udp: closedPorts(config, purpose, 'udp') },
     stores: () => [...configured, ...cluster.stores()],
-    ...(networks && { allowed: { networks, element } }),
+    ...(networks && element && { allowed: { networks, element } }),
   });
 }
 
@@ -30,10 +33,11 @@ export function outboundGuard(config: ServerConfig, cluster: Cluster, purpose: k
 function closedPorts(config: ServerConfig, purpose: keyof typeof PURPOSES, transport: Transport): Set<number> {
   const { providers, publishers } = config.bind;
   const { rtmp, srt, mpegts } = providers;
-  const open =
-    purpose === 'pull'
-      ? { tcp: [publishers.ovt?.port], udp: [] }
-      : { tcp: [rtmp?.port, rtmp?.tlsPort], udp: [...(srt?.port ?? []), ...(mpegts?.port ?? [])].flatMap(numbers) };
+  const open = {
+    pull: { tcp: [publishers.ovt?.port], udp: [] },
+    push: { tcp: [rtmp?.port, rtmp?.tlsPort], udp: [...(srt?.port ?? []), ...(mpegts?.port ?? [])].flatMap(numbers) },
+    keys: { tcp: [], udp: [] },
+  }[purpose];
   const closed = new Set(ownPorts(config, transport));
   for (const port of open[transport]) if (port !== undefined) closed.delete(port);
   return closed;

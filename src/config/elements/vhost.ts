@@ -15,7 +15,7 @@ import {
 import { unique } from '../rules.ts';
 import { parseEndpoint } from '../values.ts';
 import { Application } from './application.ts';
-import { enables, hostNames, httpUrls, objectName, tls } from './shared.ts';
+import { enables, hostNames, httpUrl, httpUrls, objectName, tls } from './shared.ts';
 
 const SignedPolicy = optional({
   policyQueryKeyName: text(),
@@ -25,6 +25,33 @@ const SignedPolicy = optional({
   algorithm: choice(['sha1', 'sha256'], 'sha1'),
   enables: enables(),
 });
+
+interface JwtValues {
+  readonly jwksUrl?: URL;
+  readonly keyFile?: string;
+  readonly secretKey?: string;
+}
+
+/** Checks of signed tokens (RFC 7519), with keys from one of the first three elements. */
+const Jwt = optional(
+  {
+    jwksUrl: Type.Optional(httpUrl()),
+    keyFile: Type.Optional(text()),
+    /** HS256 needs 32 bytes (RFC 7518 section 3.2). */
+    secretKey: Type.Optional(text({ is: 'a text of at least 32 characters', pattern: '^.{32,}$' })),
+    issuer: Type.Optional(text()),
+    audience: Type.Optional(text()),
+    queryKeyName: text({ default: 'token' }),
+    keepKeys: integer(86_400_000, { min: 60_000 }),
+    enables: enables(),
+  },
+  {
+    rule: ({ jwksUrl, keyFile, secretKey }: JwtValues, fail: Fail) => {
+      const given = [jwksUrl, keyFile, secretKey].filter((source) => source !== undefined);
+      if (given.length !== 1) fail([], 'needs JWKSUrl, KeyFile or SecretKey, and one of them alone');
+    },
+  },
+);
 
 const AdmissionWebhooks = optional({
   /** URLs with commas between them: asked in this order until one answers. */
@@ -74,15 +101,31 @@ const OriginMapStore = optional({
   originHostName: Type.Optional(text()),
 });
 
-export const VirtualHost = Type.Object({
-  name: objectName(),
-  distribution: text({ default: 'ovenmediaengine.com', shown: true }),
-  host: Type.Object({ names: hostNames(), tls: tls() }),
-  signedPolicy: SignedPolicy,
-  admissionWebhooks: AdmissionWebhooks,
-  origins: Origins,
-  originMapStore: OriginMapStore,
-  applications: contained(Application, 'Application', {
-    rule: (applications: { name: string }[], fail: Fail) => unique(applications, 'name', [], fail),
-  }),
-});
+interface WithControls {
+  readonly signedPolicy?: { readonly policyQueryKeyName: string; readonly signatureQueryKeyName: string };
+  readonly jwt?: { readonly queryKeyName: string };
+}
+
+export const VirtualHost = Type.Object(
+  {
+    name: objectName(),
+    distribution: text({ default: 'ovenmediaengine.com', shown: true }),
+    host: Type.Object({ names: hostNames(), tls: tls() }),
+    signedPolicy: SignedPolicy,
+    jwt: Jwt,
+    admissionWebhooks: AdmissionWebhooks,
+    origins: Origins,
+    originMapStore: OriginMapStore,
+    applications: contained(Application, 'Application', {
+      rule: (applications: { name: string }[], fail: Fail) => unique(applications, 'name', [], fail),
+    }),
+  },
+  {
+    rule: ({ signedPolicy, jwt }: WithControls, fail: Fail) => {
+      if (signedPolicy === undefined || jwt === undefined) return;
+      const { policyQueryKeyName, signatureQueryKeyName } = signedPolicy;
+      if ([policyQueryKeyName, signatureQueryKeyName].includes(jwt.queryKeyName))
+        fail(['jwt', 'queryKeyName'], 'is a name that SignedPolicy has for something else');
+    },
+  },
+);

@@ -49,3 +49,12 @@ test('X-Real-IP counts where the proxy sends no X-Forwarded-For', (t) => {
   t.is(real({ 'x-real-ip': 'unknown' }), '198.51.100.7');
   t.is(real({ 'x-real-ip': '192.0.2.9', 'x-forwarded-for': '198.51.100.7' }), '198.51.100.7');
 });
+
+test('a bearer token is read from its header alone', (t) => {
+  const bearer = (authorization?: string) =>
+    httpAccess(request({ host: 'h', ...(authorization !== undefined && { authorization }) }), DIRECT).bearer;
+  t.is(bearer('Bearer a.b-c_d'), 'a.b-c_d');
+  t.is(bearer('bearer  x '), 'x');
+  for (const other of [undefined, '', 'Bearer', 'Bearer ', 'Basic YTpi', 'Bearer a b', 'xBearer a'])
+    t.is(bearer(other), undefined);
+});

@@ -36,14 +36,17 @@ interface Setup {
   readonly secrets?: readonly string[];
   /** Id of the node that has the stream. */
   readonly owner?: string;
+  /** `JWT` of the virtual host. */
+  readonly jwt?: object;
 }
 
 /** Of the node `me`. */
-function open({ rows = [FULL, row('a')], secrets = ['secret'], owner }: Setup = {}): Redirects {
+function open({ rows = [FULL, row('a')], secrets = ['secret'], owner, jwt }: Setup = {}): Redirects {
   const registry = new Registry();
   createVhost(registry, {
     name: 'default',
     host: { names: ['*.example'] },
+    ...(jwt && { jwt }),
     applications: [{ name: 'app', type: 'live', publishers: { llhls: {} } }],
   });
   return new Redirects({
@@ -193,4 +196,13 @@ test('the schemes to which viewers may be sent', (t) => {
   t.deepEqual(open({ rows: [row('me', {}, { publicUrl: null })] }).schemes, []);
   const rows = [row('me'), row('a', {}, { publicUrl: 'https://a.example' }), row('b')];
   t.deepEqual(open({ rows }).schemes, ['http:', 'https:']);
+});
+
+test('a viewer whose token is in a header stays: browsers would not send it to another origin', (t) => {
+  const url = `http://live.example:3333${MASTER}`;
+  const bearing = { proxied: { authorization: 'Bearer token' } };
+  t.not(better(open(), url, bearing), undefined);
+  const redirects = open({ jwt: { secretKey: 'a secret of thirty-two characters' } });
+  t.is(better(redirects, url, bearing), undefined);
+  t.not(better(redirects, `${url}?token=token`), undefined);
 });

@@ -1,0 +1,50 @@
+import { ChangingFile } from '../../config/changing-file.ts';
+import type { Logger } from '../../log/log.ts';
+import { Denial } from '../denial.ts';
+import type { KeySource } from './key-source.ts';
+import { readKeys, type TokenKey } from './keys.ts';
+
+const MAX_BYTES = 262_144;
+/** Between looks at the file. */
+const LOOK_MS = 2000;
+
+/** The keys in a file. It is followed; after an error the keys stay as they were. */
+export class FileKeys implements KeySource {
+  readonly #path: string;
+  readonly #log: Logger;
+  readonly #file: ChangingFile;
+  #keys: readonly TokenKey[] = [];
+  #lookedAt = -Infinity;
+  #pending: Promise<void> | undefined;
+  #failure: string | undefined;
+
+  constructor(path: string, log: Logger) {
+    this.#path = path;
+    this.#log = log;
+    this.#file = new ChangingFile(path, MAX_BYTES);
+  }
+
+  async keys(): Promise<readonly TokenKey[]> {
+    if (performance.now() - this.#lookedAt >= LOOK_MS) this.#pending ??= this.#look();
+    await this.#pending;
+    if (this.#keys.length === 0)
+      throw new Denial('tokenKeys', `there are no keys for tokens: ${this.#failure ?? 'they are not there yet'}`);
+    return this.#keys;
+  }
+
+  async #look(): Promise<void> {
+    try {
+      const bytes = await this.#file.changed();
+      if (bytes !== undefined) this.#keys = readKeys(bytes.toString());
+      this.#failure = undefined;
+    } catch (error) {
+      const reason = (error as Error).message;
+      if (reason !== this.#failure)
+        this.#log.warn({ file: this.#path, reason }, 'the file with the keys for tokens cannot be used');
+      this.#failure = reason;
+    } finally {
+      this.#lookedAt = performance.now();
+      this.#pending = undefined;
+    }
+  }
+}

@@ -1,0 +1,70 @@
+import type { JWTPayload } from 'jose';
+import { Denial } from '../denial.ts';
+import { hasKey, type KeySource } from './key-source.ts';
+
+/** Longest token that is read, in characters. */
+export const MAX_TOKEN = 8192;
+/** Seconds by which the clocks of the issuer and of this node may differ. */
+const CLOCK_SKEW_S = 30;
+
+export interface Expected {
+  /** `iss`; undefined: any. */
+  readonly issuer: string | undefined;
+  /** One of `aud`; undefined: any. */
+  readonly audience: string | undefined;
+}
+
+/** Loaded with the first token: servers without tokens do without it. */
+let jose: Promise<typeof import('jose')> | undefined;
+
+/**
+ * Checks a signed token (RFC 7519) and its claims of time, issuer and audience.
+ * @throws Denial tokenMalformed, tokenKeys, tokenSignature, tokenExpired, tokenInactive, tokenClaims
+ */
+export async function verifyToken(
+  token: string,
+  source: KeySource,
+  { issuer, audience }: Expected,
+): Promise<JWTPayload> {
+  jose ??= import('jose');
+  const { decodeProtectedHeader, errors, jwtVerify } = await jose;
+  const { kid, alg } = headerOf(() => decodeProtectedHeader(token));
+  const keys = (await source.keys(kid)).filter((key) => key.algorithm === alg && hasKey([key], kid));
+  const options = {
+    clockTolerance: CLOCK_SKEW_S,
+    ...(issuer !== undefined && { issuer }),
+    ...(audience !== undefined && { audience }),
+  };
+  for (const { key, algorithm } of keys) {
+    try {
+      return (await jwtVerify(token, key, { ...options, algorithms: [algorithm] })).payload;
+    } catch (error) {
+      // keys without names are tried in turn
+      if (error instanceof errors.JWSSignatureVerificationFailed) continue;
+      throw denialOf(error, errors);
+    }
+  }
+  throw new Denial('tokenSignature', 'the token is not signed with a key of this virtual host, by its algorithm');
+}
+
+function headerOf<T>(read: () => T): T {
+  try {
+    return read();
+  } catch {
+    throw new Denial('tokenMalformed', 'what was sent as a token is none');
+  }
+}
+
+function denialOf(
+  error: unknown,
+  { JWTExpired, JWTClaimValidationFailed, JOSEError }: (typeof import('jose'))['errors'],
+): unknown {
+  if (error instanceof JWTExpired) return new Denial('tokenExpired', 'the token has expired');
+  if (error instanceof JWTClaimValidationFailed)
+    return error.claim === 'nbf'
+      ? new Denial('tokenInactive', 'the token is not valid yet')
+      : new Denial('tokenClaims', `the token is not for this virtual host: ${error.message}`);
+  return error instanceof JOSEError
+    ? new Denial('tokenMalformed', `the token cannot be read: ${error.message}`)
+    : error;
+}
