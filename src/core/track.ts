@@ -3,7 +3,7 @@ import type { Timebase } from './timebase.ts';
 
 /** Codec names as the management API spells them. */
 export type VideoCodec = 'H264' | 'H265' | 'AV1' | 'VP8' | 'VP9';
-export type AudioCodec = 'AAC' | 'OPUS' | 'MP3' | 'MP2' | 'AC3' | 'EAC3' | 'FLAC' | 'PCMA' | 'PCMU';
+export type AudioCodec = 'AAC' | 'OPUS' | 'MP3' | 'MP2' | 'AC3' | 'EAC3' | 'FLAC' | 'PCMA' | 'PCMU' | 'G722';
 export type ImageCodec = 'JPEG' | 'PNG' | 'WEBP' | 'AVIF';
 /**
  * Kinds of events: ID3v2 tags, SCTE-35 sections (`splice_info_section`), CUE (UTF-8 JSON: `{ "cueType": "out" | "in",

@@ -62,6 +62,7 @@ export function codecForm(codec: CodedForm, stream: NutStream): CodecForm {
     case 'FLAC':
     case 'PCMA':
     case 'PCMU':
+    case 'G722':
       return new AudioForm(codec, stream);
     case 'JPEG':
     case 'PNG':

@@ -5,7 +5,7 @@ import { isMedia, type MediaTrack, type Track } from '../core/track.ts';
 import { KilnError, kilnError } from '../errors.ts';
 import { MediaClock } from '../protocols/rtp/media-clock.ts';
 import { Call, type Caller } from '../webrtc/call/call.ts';
-import { isRoutable, offeredCodec } from '../webrtc/codecs.ts';
+import { isRoutable, isTelephony, offeredCodec } from '../webrtc/codecs.ts';
 import { consume } from '../webrtc/consume.ts';
 import { senderExtensions } from '../webrtc/extensions.ts';
 import { openOutlet, type Outlet } from '../webrtc/feed/outlet.ts';
@@ -63,7 +63,10 @@ class WhipSink implements Sink {
   }
 
   objection(track: Track): string | undefined {
-    return isMedia(track) && isRoutable(track.codec) ? undefined : `WebRTC does not carry ${track.codec}`;
+    // what every WHIP server takes
+    return isMedia(track) && isRoutable(track) && !isTelephony(track.codec)
+      ? undefined
+      : `WebRTC does not carry ${track.codec}`;
   }
 
   setTracks(tracks: readonly Track[]): Promise<void> | void {

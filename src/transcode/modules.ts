@@ -58,6 +58,7 @@ export const SOFTWARE: readonly SoftwareModule[] = [
       FLAC: ['flac'],
       PCMA: ['pcm_alaw'],
       PCMU: ['pcm_mulaw'],
+      G722: ['g722'],
     },
   },
   { module: 'fdkaac', displayName: 'Fraunhofer FDK AAC', mediaType: 'Audio', encoders: { AAC: ['libfdk_aac'] } },

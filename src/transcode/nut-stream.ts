@@ -20,6 +20,7 @@ const TAGS: Record<VideoCodec | AudioCodec, string> = {
   FLAC: '\xac\xf1\0\0',
   PCMA: '\x06\0\0\0',
   PCMU: '\x07\0\0\0',
+  G722: '\x8f\x02\0\0',
 };
 const NONE = Buffer.alloc(0);
 

@@ -1,5 +1,5 @@
 import type { types } from 'mediasoup';
-import type { Codec } from '../core/track.ts';
+import type { Codec, MediaTrack } from '../core/track.ts';
 
 /** Codec as agreed with a peer, with the payload types that the peer uses. */
 export interface RtpCodec {
@@ -34,6 +34,10 @@ const FORMATS: Partial<Record<Codec, Format>> = {
     channels: 2,
     parameters: { minptime: 10, 'sprop-stereo': 1, stereo: 1, useinbandfec: 1 },
   },
+  PCMU: { kind: 'audio', mimeType: 'audio/PCMU', clockRate: 8000, parameters: {} },
+  PCMA: { kind: 'audio', mimeType: 'audio/PCMA', clockRate: 8000, parameters: {} },
+  // samples are of 16 kHz, and the clock is not (RFC 3551 section 4.5.2)
+  G722: { kind: 'audio', mimeType: 'audio/G722', clockRate: 8000, parameters: {} },
 };
 
 /** Payload types of a server's offer, media and RTX (docs/compatibility.md#webrtc-signalling). */
@@ -43,13 +47,26 @@ const OFFERED: Partial<Record<Codec, readonly [media: number, rtx?: number]>> = 
   AV1: [102, 103],
   VP9: [104, 105],
   OPUS: [110],
+  PCMU: [0],
+  PCMA: [8],
+  G722: [9],
 };
 
 /** Order in which mediasoup assigns payload types to codecs without a preferred one. */
 const AUTOMATIC = [...range(100, 127), ...range(96, 99)];
 
-export function isRoutable(codec: Codec): boolean {
-  return codec in FORMATS;
+/** Sample rates of the codecs of telephony, whose formats in WebRTC have one channel (RFC 7874 section 3, RFC 3551 section 4.5). */
+const TELEPHONY: Partial<Record<Codec, number>> = { PCMA: 8000, PCMU: 8000, G722: 16_000 };
+
+export function isTelephony(codec: Codec): boolean {
+  return codec in TELEPHONY;
+}
+
+/** Whether WebRTC has a format for a track: G.711 and G.722 of one channel and their usual sample rate only. */
+export function isRoutable(track: MediaTrack): boolean {
+  if (!(track.codec in FORMATS)) return false;
+  const rate = TELEPHONY[track.codec];
+  return rate === undefined || (track.type === 'audio' && track.samplerate === rate && track.channels === 1);
 }
 
 /** Whether mediasoup can forward simulcast layers of the codec. */

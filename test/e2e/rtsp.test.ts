@@ -13,6 +13,12 @@ const run = promisify(execFile);
 const PICTURE = { size: '160x90', rate: 15, gop: 30, bitrate: '200k' };
 const USERS = '<Users><User><Name>anna</Name><Password>s3:cret</Password></User></Users>';
 
+/** An application whose output streams have the audio of the source as it is. */
+const BYPASS =
+  '<Application><Name>bypass</Name><Type>live</Type><OutputProfiles><OutputProfile><Name>bypass</Name>' +
+  '<OutputStreamName>${OriginStreamName}</OutputStreamName><Encodes><Audio><Name>sound</Name><Bypass>true</Bypass></Audio></Encodes>' +
+  '</OutputProfile></OutputProfiles><Providers><RTSP/></Providers><Publishers><RTSP/></Publishers></Application>';
+
 const undo = new Teardown();
 test.after.always(() => undo.run());
 const [secured = 0] = freePorts(1);
@@ -26,7 +32,7 @@ const server = shared(async () => {
     rtsp: `<TLSPort>${secured}</TLSPort><UDPPort>${udp}-${udp + 1}</UDPPort>`,
     tls,
     hls: '',
-    applications: `<Application><Name>closed</Name><Type>live</Type><Providers><RTMP/><RTSP/></Providers><Publishers><RTSP/></Publishers>${USERS}</Application>`,
+    applications: `<Application><Name>closed</Name><Type>live</Type><Providers><RTMP/><RTSP/></Providers><Publishers><RTSP/></Publishers>${USERS}</Application>${BYPASS}`,
   });
   undo.teardown(() => kiln.stop());
   for (const url of [kiln.rtmpUrl('talk'), kiln.rtmpUrl('talk').replace('/app/', '/closed/')]) {
@@ -43,7 +49,12 @@ const server = shared(async () => {
 
 interface Probe {
   readonly streams: readonly { readonly codec_name: string; readonly width?: number; readonly sample_rate?: string }[];
-  readonly packets: readonly { readonly codec_type: string; readonly flags: string }[];
+  readonly packets: readonly {
+    readonly codec_type: string;
+    readonly flags: string;
+    readonly pts: number;
+    readonly size: string;
+  }[];
 }
 
 /** What ffprobe makes of a second of a stream. */
@@ -220,4 +231,51 @@ for (const transport of ['tcp', 'udp'])
     const { input } = await kiln.liveStream(name);
     t.deepEqual(input.tracks.map(({ video, audio }) => (video ?? audio)?.codec).sort(), ['H264', 'OPUS']);
     t.deepEqual(await played(kiln.rtspUrl(name)), ['aac', 'h264']);
+  });
+
+// ffmpeg makes packets of 1448 bytes of 6000 samples of G.711, which are more than Kiln puts in one, and frames of 20 ms of G.722
+for (const [encoder, name, rate, largest] of [
+  ['pcm_mulaw', 'pcm_mulaw', 8000, 1200],
+  ['pcm_alaw', 'pcm_alaw', 8000, 1200],
+  ['g722', 'adpcm_g722', 16_000, 160],
+] as const)
+  test(`${encoder} is published and played over RTSP without encoding, in packets of any size`, async (t) => {
+    const kiln = await server();
+    const sound = ['-re', '-f', 'lavfi', '-i', `sine=frequency=440:sample_rate=${rate}`, '-af', 'asetnsamples=n=6000'];
+    const url = kiln.rtspUrl(encoder).replace('/app/', '/bypass/');
+    const program = new Program('ffmpeg', [...sound, '-c:a', encoder, '-f', 'rtsp', '-rtsp_transport', 'tcp', url]);
+    t.teardown(() => program.stop());
+    const { streams, packets } = await until('it can be played', () => probe(url, 'tcp').catch(() => undefined));
+    t.deepEqual(
+      streams.map(({ codec_name, sample_rate }) => [codec_name, sample_rate]),
+      [[name, `${rate}`]],
+    );
+    t.true(packets.some(({ size }) => Number(size) === largest));
+    const next = packets.map(({ pts, size }) => pts + Number(size));
+    t.deepEqual(
+      packets.slice(1).map(({ pts }) => pts),
+      next.slice(0, -1),
+      'a byte for each tick of the clock',
+    );
+    const { stderr } = await run(
+      'ffmpeg',
+      [
+        '-v',
+        'info',
+        '-nostdin',
+        '-rtsp_transport',
+        'udp',
+        '-i',
+        url,
+        '-t',
+        '1',
+        '-af',
+        'volumedetect',
+        '-f',
+        'null',
+        '-',
+      ],
+      { timeout: PATIENCE_MS },
+    );
+    t.regex(stderr, /max_volume: -1[5-9]\.\d dB/, 'the tone of ffmpeg is of an eighth of the full scale');
   });

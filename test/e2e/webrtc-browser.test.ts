@@ -6,7 +6,7 @@ import { launchBrowser } from '../support/hls/browser.ts';
 import { LiveStream } from '../support/server/live-stream.ts';
 import { cuePacket, dataTrack, eventPacket, subtitleTrack } from '../support/media/packets.ts';
 import { until } from '../support/time/until.ts';
-import { h264, ivf, opus, type Media } from '../support/webrtc/webrtc-media.ts';
+import { h264, ivf, opus, telephony, type Media } from '../support/webrtc/webrtc-media.ts';
 import { startWebrtc } from '../support/webrtc/webrtc-server.ts';
 
 const PLAYER = fileURLToPath(new URL('../support/webrtc/whep-player.js', import.meta.url));
@@ -28,6 +28,10 @@ interface Received {
   readonly frames: number;
   readonly width: number;
   readonly audioEnergy: number;
+  /** Media type of the audio that is decoded. */
+  readonly audioCodec?: string;
+  /** Samples that were decoded, without those made up for lost ones. */
+  readonly audioSamples: number;
   readonly freezes: number;
   readonly lost: number;
 }
@@ -60,6 +64,23 @@ for (const [codec, video] of Object.entries(codecs)) {
     t.is(width, 320);
     // what a page is too busy for is lost in front of it
     t.true(lost < frames / 4, `${lost} packets are lost`);
+  });
+}
+
+for (const codec of ['PCMU', 'PCMA', 'G722'] as const) {
+  test(`Chromium plays H.264 and ${codec} as it was published by WHEP`, async (t) => {
+    const { registry, url } = await startWebrtc(t);
+    const live = new LiveStream(registry, [picture, await telephony(codec)]);
+    t.teardown(() => live.close());
+    const page = await openPage(url);
+    t.teardown(() => page.close());
+    await page.evaluate(`playWhep('${url}/app/stream?direction=whep')`);
+    const { audioCodec, audioSamples } = await until('the tone is heard', async () => {
+      const counts = (await page.evaluate('received()')) as Received;
+      return counts.frames > 0 && counts.audioEnergy > 0.1 && counts;
+    });
+    t.is(audioCodec, `audio/${codec}`);
+    t.true(audioSamples > 0);
   });
 }
 

@@ -2,7 +2,7 @@ import test from 'ava';
 import { parseAvcConfig } from '../../src/codecs/h264.ts';
 import { nalUnits } from '../../src/codecs/nal.ts';
 import { LiveStream } from '../support/server/live-stream.ts';
-import { h264, ivf, opus } from '../support/webrtc/webrtc-media.ts';
+import { h264, ivf, opus, telephony } from '../support/webrtc/webrtc-media.ts';
 import { dataTrack, eventPacket } from '../support/media/packets.ts';
 import { relayedSdp } from '../support/webrtc/relayed-peer.ts';
 import { depacketizeH264, depacketizeVp8, depacketizeVp9 } from '../support/webrtc/rtp.ts';
@@ -201,3 +201,25 @@ test('a viewer behind a bad way has the picture', async (t) => {
   t.true(relay.counts.toClient.lost > 0 && relay.counts.toClient.overtaken > 0);
   t.is(relay.clients, 1);
 });
+
+for (const codec of ['PCMU', 'PCMA', 'G722'] as const)
+  test(`${codec} reaches a WHEP viewer as it was published`, async (t) => {
+    const { registry, url } = await startWebrtc(t);
+    const telephone = await telephony(codec);
+    const live = new LiveStream(registry, [video, telephone]);
+    t.teardown(() => live.close());
+    const peer = new ViewerPeer();
+    t.teardown(() => peer.close());
+    const offered = (sdp: string): string =>
+      sdp.replace(/opus\/48000\/2/i, `${codec}/8000`).replace(/a=fmtp:125 .*\r\n/, '');
+    await peer.play(`${url}/app/stream?direction=whep`, undefined, offered);
+    await peer.until(() => peer.packets.audio.length >= 50);
+    const sent = new Set(telephone.frames.map(({ data }) => data.toString('hex')));
+    t.true(peer.packets.audio.every(({ payload }) => sent.has(payload.toString('hex'))));
+    const times = peer.packets.audio.map(({ timestamp }) => timestamp);
+    t.true(
+      times.slice(1).every((time, i) => (time - (times[i] as number)) >>> 0 === 160),
+      'a clock of 8 kHz',
+    );
+    t.true(peer.packets.audio.every(({ payloadType }) => payloadType === PEER_TYPES.OPUS));
+  });

@@ -39,7 +39,7 @@ const Track = Type.Union([
   }),
   Type.Object({
     type: Type.Literal('audio'),
-    codec: Type.Enum(['AAC', 'OPUS', 'MP3', 'MP2', 'AC3', 'EAC3', 'FLAC', 'PCMA', 'PCMU']),
+    codec: Type.Enum(['AAC', 'OPUS', 'MP3', 'MP2', 'AC3', 'EAC3', 'FLAC', 'PCMA', 'PCMU', 'G722']),
     ...common,
     samplerate: Type.Integer({ minimum: 1, maximum: 768_000 }),
     channels: Type.Integer({ minimum: 1, maximum: 64 }),

@@ -26,7 +26,7 @@ export interface AudioState {
 /** Sample rate and channels of a bitstream without headers. */
 export type PcmForm = Pick<AudioFormat, 'samplerate' | 'channels'>;
 
-/** @param pcm of G.711 only; 8000 Hz in one channel by default */
+/** @param pcm of G.711 and the channels of G.722; by default one channel, of 8000 Hz in G.711 */
 export function audioState(codec: AudioCodec, pcm?: PcmForm): AudioState {
   switch (codec) {
     case 'AAC':
@@ -45,6 +45,8 @@ export function audioState(codec: AudioCodec, pcm?: PcmForm): AudioState {
     case 'PCMA':
     case 'PCMU':
       return new PcmState(pcm);
+    case 'G722':
+      return new PcmState({ samplerate: G722_RATE, channels: pcm?.channels ?? 1 }, G722_SAMPLES);
   }
 }
 
@@ -159,6 +161,9 @@ function mpegAudio(frame: Buffer, expected: 2 | 3): FrameHeader {
 }
 
 const G711: PcmForm = Object.freeze({ samplerate: 8000, channels: 1 });
+/** G.722: a byte for each two samples of each channel, of 16 kHz (RFC 3551 section 4.5.2). */
+const G722_RATE = 16_000;
+const G722_SAMPLES = 2;
 const MIN_RATE = 4000;
 const MAX_RATE = 192_000;
 const MAX_CHANNELS = 8;
@@ -171,11 +176,13 @@ export function pcmForm({ samplerate, channels }: PcmForm): PcmForm {
   };
 }
 
-/** G.711: a byte for each sample of each channel (RFC 3551 section 4.5.14). */
+/** G.711, with a byte for each sample of each channel (RFC 3551 section 4.5.14), and G.722. */
 class PcmState implements AudioState {
   readonly format: PcmForm;
+  readonly #samplesOfByte: number;
 
-  constructor({ samplerate, channels }: PcmForm = G711) {
+  constructor({ samplerate, channels }: PcmForm = G711, samplesOfByte = 1) {
+    this.#samplesOfByte = samplesOfByte;
     this.format = Object.freeze({ samplerate, channels });
   }
 
@@ -184,6 +191,6 @@ class PcmState implements AudioState {
   }
 
   samples(frame: Buffer): number {
-    return Math.floor(frame.length / this.format.channels);
+    return Math.floor((frame.length * this.#samplesOfByte) / this.format.channels);
   }
 }

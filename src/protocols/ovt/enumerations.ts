@@ -40,6 +40,7 @@ export const BITSTREAM = Object.freeze({
   pcma: 252,
   pcmu: 251,
   flac: 250,
+  g722: 249,
 });
 
 /** Numbers of video, audio, image and subtitle codecs; event tracks have 0. The highest are extensions of Kiln, between nodes. */
@@ -63,6 +64,7 @@ const CODEC_ID: Readonly<Record<VideoCodec | AudioCodec | ImageCodec | SubtitleC
   PCMA: 252,
   PCMU: 251,
   FLAC: 250,
+  G722: 249,
 });
 
 const VIDEO: ReadonlySet<string> = new Set<VideoCodec>(['H264', 'H265', 'AV1', 'VP8', 'VP9']);
@@ -76,6 +78,7 @@ const AUDIO: ReadonlySet<string> = new Set<AudioCodec>([
   'FLAC',
   'PCMA',
   'PCMU',
+  'G722',
 ]);
 
 /** Numbers of data formats. All but ID3v2 are extensions of Kiln, between nodes. */

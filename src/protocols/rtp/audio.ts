@@ -1,4 +1,5 @@
 import type { Packet } from '../../core/packet.ts';
+import type { AudioTrack } from '../../core/track.ts';
 import { MAX_PAYLOAD } from './header.ts';
 import type { PayloadSink } from './sender.ts';
 
@@ -61,13 +62,29 @@ export class Eac3Packetizer {
   }
 }
 
-/** Frames to RTP payloads, one each: Opus (RFC 7587 section 4.2), G.711 (RFC 3551 section 4.5.14). */
-export class WholePacketizer {
-  /** @throws RangeError on a frame that fits no RTP packet: these formats have no fragments */
-  packetize({ data, track: { codec } }: Packet, sink: PayloadSink): void {
-    if (data.length > MAX_PAYLOAD) throw new RangeError(`a frame of ${codec} is larger than an RTP packet`);
+/** Frames of Opus to RTP payloads, one each (RFC 7587 section 4.2). */
+export class OpusPacketizer {
+  /** @throws RangeError on a frame that fits no RTP packet: the format has no fragments */
+  packetize({ data }: Packet, sink: PayloadSink): void {
+    if (data.length > MAX_PAYLOAD) throw new RangeError('a frame of OPUS is larger than an RTP packet');
     data.copy(sink.payload, 0);
     sink.send(data.length, false);
+  }
+}
+
+/**
+ * G.711 and G.722 to RTP payloads (RFC 3551 section 4.5): a byte of each channel for each tick of the clock, so any number of
+ * ticks is a packet.
+ */
+export class TelephonyPacketizer {
+  packetize({ data, track }: Packet, sink: PayloadSink): void {
+    const channels = Math.max(1, (track as AudioTrack).channels);
+    const room = MAX_PAYLOAD - (MAX_PAYLOAD % channels);
+    for (let at = 0; at < data.length; at += room) {
+      const end = Math.min(data.length, at + room);
+      data.copy(sink.payload, 0, at, end);
+      sink.send(end - at, false, at / channels);
+    }
   }
 }
 

@@ -1,6 +1,13 @@
 import type { Packet } from '../../core/packet.ts';
 import type { Codec } from '../../core/track.ts';
-import { AacPacketizer, Ac3Packetizer, Eac3Packetizer, MpegAudioPacketizer, WholePacketizer } from './audio.ts';
+import {
+  AacPacketizer,
+  Ac3Packetizer,
+  Eac3Packetizer,
+  MpegAudioPacketizer,
+  OpusPacketizer,
+  TelephonyPacketizer,
+} from './audio.ts';
 import { Av1Packetizer } from './av1.ts';
 import { H264Packetizer } from './h264.ts';
 import { H265Packetizer } from './h265.ts';
@@ -20,14 +27,15 @@ const PACKETIZERS: Partial<Record<Codec, new () => Packetizer>> = {
   VP8: Vp8Packetizer,
   VP9: Vp9Packetizer,
   AV1: Av1Packetizer,
-  OPUS: WholePacketizer,
+  OPUS: OpusPacketizer,
   AAC: AacPacketizer,
   MP3: MpegAudioPacketizer,
   MP2: MpegAudioPacketizer,
   AC3: Ac3Packetizer,
   EAC3: Eac3Packetizer,
-  PCMA: WholePacketizer,
-  PCMU: WholePacketizer,
+  PCMA: TelephonyPacketizer,
+  PCMU: TelephonyPacketizer,
+  G722: TelephonyPacketizer,
 };
 
 /** @throws RangeError for a codec without payload format here */

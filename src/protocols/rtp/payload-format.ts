@@ -22,7 +22,8 @@ export interface PayloadFormat {
 
 const VIDEO_CLOCK = 90_000;
 const OPUS_CLOCK = 48_000;
-const G711_CLOCK = 8000;
+/** Clock of G.711 at its usual rate, and of G.722, whose samples are of 16 kHz (RFC 3551 section 4.5.2). */
+const TELEPHONE_CLOCK = 8000;
 /** Profile and level "AAC Profile, level 1" to "High Efficiency AAC v2": players go by the configuration. */
 const AAC_PROFILE = 1;
 const STEREO = 2;
@@ -71,6 +72,9 @@ const AUDIO: Readonly<Record<AudioCodec, (track: AudioTrack, config: Buffer) => 
   },
   PCMA: (track) => g711('PCMA', track, 8),
   PCMU: (track) => g711('PCMU', track, 0),
+  G722: ({ channels }) => {
+    return { encoding: 'G722', clockRate: TELEPHONE_CLOCK, channels, ...(channels === 1 && { payloadType: 9 }) };
+  },
 };
 
 const MPEG_AUDIO: PayloadFormat = { encoding: 'MPA', clockRate: VIDEO_CLOCK, payloadType: 14 };
@@ -81,7 +85,7 @@ function video(encoding: string, parameters?: string): PayloadFormat {
 
 /** The static payload types are for one channel of 8 kHz. */
 function g711(encoding: string, { samplerate, channels }: AudioTrack, payloadType: number): PayloadFormat {
-  const isUsual = samplerate === G711_CLOCK && channels === 1;
+  const isUsual = samplerate === TELEPHONE_CLOCK && channels === 1;
   return { encoding, clockRate: samplerate, channels, ...(isUsual && { payloadType }) };
 }
 

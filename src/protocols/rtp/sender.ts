@@ -4,8 +4,11 @@ import { MAX_PAYLOAD, PLAYOUT_DELAY_SIZE, RTP_HEADER_SIZE, writePlayoutDelay, wr
 export interface PayloadSink {
   /** Room for `MAX_PAYLOAD` bytes, with undefined contents after `send`. */
   readonly payload: Buffer;
-  /** @param marker the packet ends its frame */
-  send(size: number, marker: boolean): void;
+  /**
+   * @param marker the packet ends its frame
+   * @param later RTP time of the packet after that of its frame
+   */
+  send(size: number, marker: boolean, later?: number): void;
 }
 
 export interface RtpSenderOptions {
@@ -47,10 +50,10 @@ export class RtpSender implements PayloadSink {
     this.#fields = { payloadType, marker: false, sequence, timestamp: 0, ssrc };
   }
 
-  send(size: number, marker: boolean): void {
+  send(size: number, marker: boolean, later = 0): void {
     const fields = this.#fields;
     fields.marker = marker;
-    fields.timestamp = this.timestamp;
+    fields.timestamp = this.timestamp + later;
     writeRtpHeader(this.#packet, fields);
     fields.sequence = (fields.sequence + 1) & 0xffff;
     this.packets++;

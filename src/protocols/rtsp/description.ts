@@ -43,7 +43,7 @@ const MAX_NAMES = 100;
 const MAX_FORMATS = 128;
 const VIDEO_CLOCK = 90_000;
 /** Clock rates of encodings with a usual one (RFC 3551 section 6, RFC 7587 section 4.1). */
-const AUDIO_CLOCKS: Readonly<Record<string, number>> = { PCMA: 8000, PCMU: 8000, OPUS: 48_000 };
+const AUDIO_CLOCKS: Readonly<Record<string, number>> = { PCMA: 8000, PCMU: 8000, G722: 8000, OPUS: 48_000 };
 /** Bits in the unit of `b=AS`. */
 const AS_BITS = 1000;
 

@@ -24,6 +24,7 @@ const FORMS: Readonly<Record<Codec, readonly number[]>> = {
   FLAC: [BITSTREAM.flac],
   PCMA: [BITSTREAM.pcma],
   PCMU: [BITSTREAM.pcmu],
+  G722: [BITSTREAM.g722],
   SCTE35: [BITSTREAM.scte35],
   CUE: [BITSTREAM.cue],
   AMF: [BITSTREAM.amf],

@@ -21,6 +21,7 @@ const AUDIO: Readonly<Record<string, AudioCodec>> = {
   OPUS: 'OPUS',
   PCMA: 'PCMA',
   PCMU: 'PCMU',
+  G722: 'G722',
   'MPEG4-GENERIC': 'AAC',
   'MP4A-LATM': 'AAC',
 };

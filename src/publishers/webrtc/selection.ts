@@ -19,14 +19,10 @@ export interface Selection {
   readonly audio: readonly AudioTrack[];
 }
 
-export function isPlayable(track: MediaTrack): boolean {
-  return isRoutable(track.codec);
-}
-
-/** First video and first audio of supported codecs; undefined when there is neither. */
+/** First video and audio of supported codecs, Opus where there is any; undefined when there is neither. */
 export function defaultPlaylist(tracks: readonly Track[]): Playlist | undefined {
-  const video = tracks.find((track) => track.type === 'video' && isPlayable(track));
-  const audio = tracks.find((track) => track.type === 'audio' && isPlayable(track));
+  const video = tracks.find((track) => track.type === 'video' && isRoutable(track));
+  const audio = preferredAudio(tracks.filter((track) => track.type === 'audio').filter(isRoutable));
   if (video === undefined && audio === undefined) return undefined;
   return {
     name: WEBRTC_DEFAULT,
@@ -41,6 +37,10 @@ export function defaultPlaylist(tracks: readonly Track[]): Playlist | undefined 
   };
 }
 
+function preferredAudio(tracks: readonly AudioTrack[]): AudioTrack | undefined {
+  return tracks.find(({ codec }) => codec === 'OPUS') ?? tracks[0];
+}
+
 /** Lists the present tracks and those that encoders are about to put out. */
 export function expectedTracks(stream: OutputStream): MediaTrack[] {
   const awaited = stream.awaited.filter(({ encoder }) => encoder?.status !== 'Failed');
@@ -49,7 +49,7 @@ export function expectedTracks(stream: OutputStream): MediaTrack[] {
 
 /**
  * Selects the renditions of a playlist that can be sent: one selection for each video codec, in the order of the playlist. A
- * codec that cannot have layers has the renditions of its first track only.
+ * codec that cannot have layers has the renditions of its first track only. All audio is of one codec, Opus where there is any.
  *
  * Renditions without video are included where the playlist has no others, or its options want them. A rendition is left out if it
  * has none of its tracks, lacks one that others have, or has the name of another.
@@ -82,10 +82,12 @@ function selectionOf(playlist: Playlist, renditions: readonly PlayableRendition[
 /** Finds renditions that have tracks; those that lack a named one only where no other with video is whole. */
 function playable(tracks: readonly MediaTrack[], playlist: Playlist): PlayableRendition[] {
   const found = new Map<string, { readonly rendition: PlayableRendition; readonly whole: boolean }>();
+  const audios = playlist.renditions.map((one) => named(tracks, 'audio', one.audioVariantName, one.audioIndex));
+  const sent = preferredAudio(audios.filter((track) => track !== undefined))?.codec;
   for (const [index, rendition] of playlist.renditions.entries()) {
-    const { name = `${index}`, videoVariantName, videoIndex, audioVariantName, audioIndex } = rendition;
+    const { name = `${index}`, videoVariantName, videoIndex, audioVariantName } = rendition;
     const video = named(tracks, 'video', videoVariantName, videoIndex);
-    const audio = named(tracks, 'audio', audioVariantName, audioIndex);
+    const audio = audios[index]?.codec === sent ? audios[index] : undefined;
     if ((video === undefined && audio === undefined) || found.has(name)) continue;
     const whole =
       (video === undefined) === (videoVariantName === undefined) &&
@@ -109,5 +111,5 @@ function named<T extends MediaTrack['type']>(
     (track): track is Extract<MediaTrack, { type: T }> => track.type === type && track.name === name,
   );
   const track = variant[index];
-  return track !== undefined && isPlayable(track) ? track : undefined;
+  return track !== undefined && isRoutable(track) ? track : undefined;
 }

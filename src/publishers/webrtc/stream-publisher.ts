@@ -6,7 +6,8 @@ import { kilnError } from '../../errors.ts';
 import type { Logger } from '../../log/log.ts';
 import type { LiveProducers } from '../../webrtc/live-producers.ts';
 import { connectTimeout } from '../../webrtc/pending-peers.ts';
-import { defaultPlaylist, expectedTracks, isPlayable, selections, type Selection } from './selection.ts';
+import { isRoutable } from '../../webrtc/codecs.ts';
+import { defaultPlaylist, expectedTracks, selections, type Selection } from './selection.ts';
 import type { WebrtcSession } from './session.ts';
 import { StreamFeed } from './stream-feed.ts';
 
@@ -103,7 +104,7 @@ export class StreamPublisher {
 
   #tellUnplayable(): void {
     const media = expectedTracks(this.stream);
-    const playable = media.filter(isPlayable);
+    const playable = media.filter(isRoutable);
     // audio in another codec beside one that plays is for other publishers
     const missed = media.filter(({ type }) => !playable.some((track) => track.type === type)).map(({ codec }) => codec);
     if (missed.length === 0) return;

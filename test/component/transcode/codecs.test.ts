@@ -286,6 +286,7 @@ test('the ffmpeg of this machine', async (t) => {
     'FLAC',
     'PCMA',
     'PCMU',
+    'G722',
   ]);
   for (const { module, id, name, isDecoder, isEncoder, supportedCodecs } of rows) {
     t.is(name, `${module}:${id}`);

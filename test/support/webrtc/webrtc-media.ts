@@ -177,6 +177,22 @@ export async function opus(
   };
 }
 
+const TELEPHONY = { PCMU: ['pcm_mulaw', 'mulaw'], PCMA: ['pcm_alaw', 'alaw'], G722: ['g722', 'g722'] } as const;
+
+/** A tone in G.711 or G.722, in packets of 20 ms: 160 bytes each in all of them. */
+export async function telephony(codec: keyof typeof TELEPHONY): Promise<Media<AudioTrack>> {
+  const samplerate = codec === 'G722' ? 16_000 : 8000;
+  const [encoder, format] = TELEPHONY[codec];
+  const tone = ['-f', 'lavfi', '-i', `sine=frequency=440:sample_rate=${samplerate}`, '-t', '2', '-af', 'volume=12dB'];
+  const bytes = await ffmpeg([...tone, '-c:a', encoder, '-f', format, 'pipe:1']);
+  const timebase = { num: 1, den: samplerate };
+  const frames = Array.from({ length: Math.floor(bytes.length / 160) }, (_, i) => {
+    return { data: bytes.subarray(i * 160, (i + 1) * 160), key: true, duration: samplerate / 50, delay: 0 };
+  });
+  const form = { id: 1, name: 'audio', type: 'audio', bypass: true, channels: 1, bitrate: 64_000 } as const;
+  return { track: { ...form, codec, samplerate, timebase }, frames };
+}
+
 const IVF = {
   VP8: ['libvpx', ...VPX_REALTIME],
   VP9: ['libvpx-vp9', ...VPX_REALTIME, '-lag-in-frames', '0'],

@@ -36,13 +36,18 @@ window.brightness = () => {
 
 /** Counts of `window.connection`, as its statistics tell them. */
 window.received = async () => {
-  const counts = { frames: 0, width: 0, audioEnergy: 0, freezes: 0, lost: 0 };
+  const counts = { frames: 0, width: 0, audioEnergy: 0, audioCodec: '', audioSamples: 0, freezes: 0, lost: 0 };
   if (window.connection === undefined) return counts;
-  for (const report of (await window.connection.getStats()).values()) {
+  const reports = await window.connection.getStats();
+  for (const report of reports.values()) {
     if (report.type !== 'inbound-rtp') continue;
     counts.lost += report.packetsLost;
-    if (report.kind === 'audio') counts.audioEnergy = report.totalAudioEnergy;
-    else Object.assign(counts, { frames: report.framesDecoded, width: report.frameWidth, freezes: report.freezeCount });
+    if (report.kind === 'audio') {
+      counts.audioEnergy = report.totalAudioEnergy;
+      counts.audioCodec = reports.get(report.codecId)?.mimeType ?? '';
+      counts.audioSamples = report.totalSamplesReceived - report.concealedSamples;
+    } else
+      Object.assign(counts, { frames: report.framesDecoded, width: report.frameWidth, freezes: report.freezeCount });
   }
   return counts;
 };

@@ -37,6 +37,7 @@ const FORMATS: Readonly<Record<string, Create>> = {
   OPUS: whole,
   PCMA: whole,
   PCMU: whole,
+  G722: whole,
   MP2T: whole,
   MPA: ({ clockRate }, sink) => new MpegAudio(clockRate, sink),
   'MP4A-LATM': (format, sink) => new LatmAudio(format, sink),

@@ -18,6 +18,8 @@ export function numberOf({ parameters }: RtpFormat, name: string): number | unde
 export const STATIC_FORMATS: Readonly<Record<number, RtpFormat>> = {
   0: { encoding: 'PCMU', clockRate: 8000, parameters: {} },
   8: { encoding: 'PCMA', clockRate: 8000, parameters: {} },
+  // samples are of 16 kHz, and the clock is not (RFC 3551 section 4.5.2)
+  9: { encoding: 'G722', clockRate: 8000, parameters: {} },
   14: { encoding: 'MPA', clockRate: 90_000, parameters: {} },
   33: { encoding: 'MP2T', clockRate: 90_000, parameters: {} },
 };

@@ -45,6 +45,12 @@ test('G.711 counts a byte for each sample of each channel', (t) => {
   t.deepEqual(audioState('PCMA').format, { samplerate: 8000, channels: 1 });
 });
 
+test('G.722 counts a byte for two samples of 16 kHz of each channel', (t) => {
+  t.is(audioState('G722').samples(Buffer.alloc(160)), 320);
+  t.deepEqual(audioState('G722', { samplerate: 8000, channels: 1 }).format, { samplerate: 16_000, channels: 1 });
+  t.is(audioState('G722', { samplerate: 8000, channels: 2 }).samples(Buffer.alloc(160)), 160);
+});
+
 test('invalid parameters of G.711 are replaced by the usual ones', (t) => {
   t.deepEqual(pcmForm({ samplerate: 48_000, channels: 0 }), { samplerate: 48_000, channels: 1 });
   t.deepEqual(pcmForm({ samplerate: 1e9, channels: 2 }), { samplerate: 8000, channels: 2 });

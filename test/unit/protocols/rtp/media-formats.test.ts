@@ -10,6 +10,8 @@ import { audioTrack, videoTrack } from '../../../support/media/packets.ts';
 interface Sent {
   readonly payload: Buffer;
   readonly marker: boolean;
+  /** RTP time after that of the frame; absent: none. */
+  readonly later?: number;
 }
 
 function send(codec: MediaTrack['codec'], data: Buffer, track: object = {}): Sent[] {
@@ -27,7 +29,8 @@ function send(codec: MediaTrack['codec'], data: Buffer, track: object = {}): Sen
   } as unknown as Packet;
   createPacketizer(codec).packetize(packet, {
     payload,
-    send: (size, marker) => sent.push({ payload: Buffer.from(payload.subarray(0, size)), marker }),
+    send: (size, marker, later = 0) =>
+      sent.push({ payload: Buffer.from(payload.subarray(0, size)), marker, ...(later > 0 && { later }) }),
   });
   return sent;
 }
@@ -137,7 +140,32 @@ test('AC-3: the header tells the kind of a fragment, and how many there are', (t
   ]);
 });
 
-test('frames that have no fragments are sent whole or not at all', (t) => {
-  t.deepEqual(send('PCMA', Buffer.alloc(160, 3)), [{ payload: Buffer.alloc(160, 3), marker: false }]);
+test('G.711 and G.722 that fit no packet are sent in pieces of whole samples, each with its time', (t) => {
+  for (const codec of ['PCMA', 'PCMU', 'G722'] as const) {
+    t.deepEqual(send(codec, Buffer.alloc(160, 3), { channels: 1 }), [{ payload: Buffer.alloc(160, 3), marker: false }]);
+    const long = Buffer.from(Array.from({ length: 3000 }, (_, at) => at & 255));
+    const mono = send(codec, long, { channels: 1 });
+    t.deepEqual(
+      mono.map(({ payload, later = 0 }) => [payload.length, later]),
+      [
+        [1200, 0],
+        [1200, 1200],
+        [600, 2400],
+      ],
+    );
+    t.deepEqual(Buffer.concat(mono.map(({ payload }) => payload)), long);
+    const seven = send(codec, long, { channels: 7 });
+    t.deepEqual(
+      seven.map(({ payload, later = 0 }) => [payload.length, later]),
+      [
+        [1197, 0],
+        [1197, 171],
+        [606, 342],
+      ],
+    );
+  }
+});
+
+test('Opus, which has no fragments, is sent whole or not at all', (t) => {
   t.throws(() => send('OPUS', Buffer.alloc(1201)), { instanceOf: RangeError, message: /OPUS/ });
 });

@@ -42,6 +42,12 @@ test('audio has the payload types and clocks of its formats', (t) => {
   t.is(audio('OPUS' as never, { channels: 6 }), undefined);
   t.deepEqual(audio('MP3' as never), { encoding: 'MPA', clockRate: 90_000, payloadType: 14 });
   t.like(audio('PCMU' as never, { samplerate: 8000, channels: 1 }), { encoding: 'PCMU', payloadType: 0 });
+  t.deepEqual(audio('G722' as never, { samplerate: 16_000, channels: 1 }), {
+    encoding: 'G722',
+    clockRate: 8000,
+    channels: 1,
+    payloadType: 9,
+  });
   t.is(audio('PCMA' as never, { samplerate: 16_000, channels: 1 })?.payloadType, undefined);
   t.deepEqual(audio('AC3' as never, { samplerate: 48_000, channels: 6 }), {
     encoding: 'ac3',

@@ -38,6 +38,12 @@ test('G.711 is as its line in the description says', async (t) => {
   }
 });
 
+test('G.722 is of 16 kHz, with a clock of 8 kHz', async (t) => {
+  const { seconds, ...format } = await heard(t, ['a=rtpmap:98 G722/8000'], 160, Buffer.alloc(160, 0xd5));
+  t.like(format, { codec: 'G722', samplerate: 16_000, channels: 1 });
+  t.deepEqual(seconds, TWENTY_MS);
+});
+
 test('Opus is of two channels, also when it begins with mono', async (t) => {
   const lines = ['a=rtpmap:98 opus/48000/2', 'a=fmtp:98 sprop-stereo=1'];
   const { seconds, ...format } = await heard(t, lines, 960, Buffer.of(0b01111_000, 1, 2));

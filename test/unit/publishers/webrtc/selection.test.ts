@@ -4,7 +4,8 @@ import type { Rendition } from '../../../../src/core/playlist.ts';
 import { InputStream } from '../../../../src/core/input-stream.ts';
 import { OutputStream } from '../../../../src/core/output-stream.ts';
 import type { Encoder, Track } from '../../../../src/core/track.ts';
-import { selections } from '../../../../src/publishers/webrtc/selection.ts';
+import { defaultPlaylist, selections } from '../../../../src/publishers/webrtc/selection.ts';
+import { isRoutable } from '../../../../src/webrtc/codecs.ts';
 import { ladderPlaylist } from '../../../support/media/ladder.ts';
 import { audioTrack, videoTrack } from '../../../support/media/packets.ts';
 
@@ -103,4 +104,29 @@ test('renditions without names are numbered', (t) => {
   t.deepEqual(names(choices([HIGH, LOW, SOUND], [{ videoVariantName: 'high' }, { videoVariantName: 'low' }])), [
     ['0', '1'],
   ]);
+});
+
+test('G.711 and G.722 can be sent in their usual forms, and by default only where there is no Opus', (t) => {
+  const telephone = (codec: 'PCMA' | 'PCMU' | 'G722', samplerate: number, channels = 1) =>
+    audioTrack({ id: 4, name: 'telephone', codec, config: undefined, samplerate, channels });
+  for (const track of [telephone('PCMA', 8000), telephone('PCMU', 8000), telephone('G722', 16_000)]) {
+    t.true(isRoutable(track), track.codec);
+    t.is(defaultPlaylist([track, HIGH, SOUND])?.renditions[0]?.audioVariantName, 'sound');
+    t.is(defaultPlaylist([track, HIGH])?.renditions[0]?.audioVariantName, 'telephone');
+  }
+  for (const track of [telephone('PCMA', 16_000), telephone('PCMU', 8000, 2), telephone('G722', 8000)])
+    t.false(isRoutable(track), track.codec);
+});
+
+test('all audio of a playlist is of one codec, Opus where there is any', (t) => {
+  const telephone = audioTrack({ id: 4, name: 'telephone', ...OPUS, codec: 'PCMU', samplerate: 8000, channels: 1 });
+  const renditions = [both('a', 'high', 'telephone'), both('b', 'high'), both('c', 'low')];
+  const [mixed] = choices([HIGH, LOW, SOUND, telephone], renditions);
+  t.deepEqual(mixed?.audio, [SOUND]);
+  t.deepEqual(
+    mixed?.renditions.map(({ name }) => name),
+    ['b', 'c'],
+  );
+  const [alone] = choices([HIGH, LOW, telephone], renditions.slice(0, 1));
+  t.deepEqual(alone?.audio, [telephone]);
 });
