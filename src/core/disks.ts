@@ -1,4 +1,5 @@
 import type { Queue } from './queue.ts';
+import type { WaitingLine } from './waiting-line.ts';
 import { Limiter } from '../lib/limiter.ts';
 
 /** Limit of the memory of one recording or dump. */
@@ -47,12 +48,14 @@ export class Disk {
   readonly #calls: Limiter;
   readonly #disks: Disks;
   readonly #queue: Queue | undefined;
+  readonly #line: WaitingLine | undefined;
   #queued = 0;
 
   constructor(calls: Limiter, disks: Disks, queue?: Queue) {
     this.#calls = calls;
     this.#disks = disks;
     this.#queue = queue;
+    this.#line = queue?.join();
   }
 
   /** Bytes that wait to be written. */
@@ -84,12 +87,13 @@ export class Disk {
 
   /** Nothing waits any more. To be called once. */
   close(): void {
+    if (this.#line !== undefined) this.#queue?.leave(this.#line);
     this.#disks.release();
   }
 
   #resize(by: number): void {
     this.#queued += by;
     this.#disks.count(by);
-    this.#queue?.resize(by);
+    if (this.#line !== undefined) this.#queue?.resize(this.#line, by);
   }
 }

@@ -1,8 +1,14 @@
+import { Histogram } from '../lib/histogram.ts';
+import { WaitingLine } from './waiting-line.ts';
+
 /** Purposes of readers that have a queue. */
 export type QueueKind = 'channel' | 'encoder' | 'file' | 'flv' | 'ovt' | 'push' | 'relay' | 'rtmp' | 'rtsp' | 'srt';
 
 /** Size beyond which a queue is congested. A queue counts packets, or bytes if its threshold is in bytes. */
 export type QueueThreshold = { readonly seconds: number } | { readonly bytes: number };
+
+/** Bounds of waiting times, in milliseconds: from half a one to a minute, each a quarter more than the one before. */
+const WAIT_BOUNDS: readonly number[] = Array.from({ length: 54 }, (_, at) => 0.5 * 1.25 ** at);
 
 let made = 0;
 
@@ -25,6 +31,9 @@ export class Queue {
   #discarded = 0;
   #waited = 0;
   #changedAt = this.createdAt;
+  /** Milliseconds that what has left had waited; what was taken at once is not in it. Made when the first waits. */
+  #waits: Histogram | undefined;
+  readonly #lines = new Set<WaitingLine>();
 
   constructor(kind: QueueKind, threshold: QueueThreshold) {
     this.kind = kind;
@@ -50,19 +59,50 @@ export class Queue {
     return this.#waited + this.#size * (now - this.#changedAt);
   }
 
-  /** More waits, or with a negative number less. */
-  resize(by: number): void {
+  /** Milliseconds that what has left so far had waited; what was taken at once is not in it. Undefined while nothing has waited. */
+  get waits(): Histogram | undefined {
+    return this.#waits;
+  }
+
+  /** Milliseconds that what waits now has waited. */
+  get waiting(): Histogram {
+    const now = performance.now();
+    const histogram = new Histogram(WAIT_BOUNDS);
+    for (const line of this.#lines) line.each(now, (milliseconds, count) => histogram.add(milliseconds, count));
+    return histogram;
+  }
+
+  /** The line of one more reader. */
+  join(): WaitingLine {
+    const line = new WaitingLine();
+    this.#lines.add(line);
+    return line;
+  }
+
+  /** More waits in a line, or with a negative number less: the oldest, which were taken or dropped. */
+  resize(line: WaitingLine, by: number): void {
     if (by === 0) return;
+    const now = this.#resize(by);
+    if (by > 0) return line.add(by, now);
+    const waits = (this.#waits ??= new Histogram(WAIT_BOUNDS));
+    line.take(-by, now, (milliseconds, count) => waits.add(milliseconds, count));
+  }
+
+  /** A reader has left, with what waits in its line. Idempotent. */
+  leave(line: WaitingLine): void {
+    if (!this.#lines.delete(line)) return;
+    this.#discarded += line.size;
+    this.#resize(-line.size);
+    line.clear();
+  }
+
+  /** @returns the time, in milliseconds */
+  #resize(by: number): number {
     const now = performance.now();
     this.#waited = this.waited(now);
     this.#changedAt = now;
     this.#size += by;
     if (this.#size > this.#peak) this.#peak = this.#size;
-  }
-
-  /** A reader has left while so much waited for it. */
-  discard(waiting: number): void {
-    this.#discarded += waiting;
-    this.resize(-waiting);
+    return now;
   }
 }

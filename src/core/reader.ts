@@ -2,6 +2,7 @@ import type { Counters } from './counters.ts';
 import { KeyGate, lastKeys } from './key-gate.ts';
 import type { Packet } from './packet.ts';
 import type { Queue } from './queue.ts';
+import type { WaitingLine } from './waiting-line.ts';
 import { toSeconds } from './timebase.ts';
 
 /** Receiver of a stream's packets, for `Stream.read`. */
@@ -38,8 +39,7 @@ export class Reader {
   /** Packets at the start of the queue that were delivered. */
   #taken = 0;
   #queuedBytes = 0;
-  /** Queued packets that `#shared` has counted. */
-  #counted = 0;
+  readonly #line: WaitingLine | undefined;
   #paused = false;
   #draining = false;
   /** Behind a loss, until all that is written can be decoded. */
@@ -63,6 +63,7 @@ export class Reader {
     this.#counters = counters;
     this.#limits = limits;
     this.#shared = shared;
+    this.#line = shared?.join();
   }
 
   /** Packets this consumer was too slow for. */
@@ -132,8 +133,7 @@ export class Reader {
     if (this.#closed) return;
     this.#closed = true;
     this.#count();
-    this.#shared?.discard(this.#counted);
-    this.#counted = 0;
+    if (this.#line !== undefined) this.#shared?.leave(this.#line);
     this.#keep([]);
     this.#detach(this);
   }
@@ -177,9 +177,7 @@ export class Reader {
 
   /** Updates the shared count after a change of the queue. */
   #count(): void {
-    const queued = this.#queue.length - this.#taken;
-    this.#shared?.resize(queued - this.#counted);
-    this.#counted = queued;
+    if (this.#line !== undefined) this.#shared?.resize(this.#line, this.#queue.length - this.#taken - this.#line.size);
   }
 
   /** As many of the queued packets, from a key frame on, as the limits allow. */

@@ -14,10 +14,30 @@ export class Histogram {
     this.counts = Array.from({ length: bounds.length + 1 }, () => 0);
   }
 
-  add(value: number): void {
+  /** @param times how often the value was measured */
+  add(value: number, times = 1): void {
     let at = 0;
     while (at < this.bounds.length && value > (this.bounds[at] as number)) at++;
-    (this.counts[at] as number)++;
-    this.sum += value;
+    this.counts[at] = (this.counts[at] as number) + times;
+    this.sum += value * times;
   }
+}
+
+/**
+ * Finds a value within its bucket as if the values of a bucket were evenly spread; beyond the last bound it is that bound.
+ * @param bounds as of a `Histogram`, and its counts
+ * @param rank number of values up to the one that is looked for
+ */
+export function quantileOf(bounds: readonly number[], counts: readonly number[], rank: number): number {
+  let before = 0;
+  for (const [at, count] of counts.entries()) {
+    const upper = bounds[at];
+    if (upper === undefined) break;
+    if (before + count >= rank && count > 0) {
+      const lower = at === 0 ? 0 : (bounds[at - 1] as number);
+      return lower + ((upper - lower) * (rank - before)) / count;
+    }
+    before += count;
+  }
+  return bounds.at(-1) ?? 0;
 }

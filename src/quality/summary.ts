@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox';
-import type { Histogram } from '../lib/histogram.ts';
+import { quantileOf, type Histogram } from '../lib/histogram.ts';
 import { DISTRIBUTIONS, type DistributionName, type Figures } from './figures.ts';
 import type { StreamNames, StreamQuality } from './stream-quality.ts';
 
@@ -151,21 +151,6 @@ function described(bounds: number[], counts: number[], sum: number): Distributio
     bounds,
     counts,
   };
-}
-
-/** Finds a value within its bucket as if the values of a bucket were evenly spread; beyond the last bound it is that bound. */
-function quantileOf(bounds: readonly number[], counts: readonly number[], rank: number): number {
-  let before = 0;
-  for (const [at, count] of counts.entries()) {
-    const upper = bounds[at];
-    if (upper === undefined) break;
-    if (before + count >= rank && count > 0) {
-      const lower = at === 0 ? 0 : (bounds[at - 1] as number);
-      return lower + ((upper - lower) * (rank - before)) / count;
-    }
-    before += count;
-  }
-  return bounds.at(-1) ?? 0;
 }
 
 function rounded(value: number): number {

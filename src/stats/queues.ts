@@ -2,6 +2,7 @@ import Type, { type Static } from 'typebox';
 import type { Application } from '../core/application.ts';
 import type { Queue, QueueKind } from '../core/queue.ts';
 import type { Registry } from '../core/registry.ts';
+import { quantileOf } from '../lib/histogram.ts';
 import type { InputStream } from '../core/input-stream.ts';
 import type { OutputStream } from '../core/output-stream.ts';
 
@@ -28,6 +29,9 @@ export const QueueEntry = Type.Object({
   inputPerSecond: Type.Integer(),
   node: Type.String({ description: 'Id of the node that has the queue' }),
   outputPerSecond: Type.Integer(),
+  p50WaitingTime: Type.Integer({ description: 'Milliseconds that half of what was taken of late had waited at most' }),
+  p95WaitingTime: Type.Integer({ description: 'Milliseconds that 95 % of it had waited at most' }),
+  p99WaitingTime: Type.Integer({ description: 'Milliseconds that 99 % of it had waited at most' }),
   peak: Type.Integer({ description: 'The most that has waited at once' }),
   size: Type.Integer({ description: 'What waits now' }),
   threshold: Type.Integer({ description: 'A size beyond it is congestion; 0 until the rate is known' }),
@@ -36,12 +40,20 @@ export const QueueEntry = Type.Object({
 });
 export type QueueEntry = Static<typeof QueueEntry>;
 
-/** Rates per second, and the mean wait in milliseconds, of a queue in the last second or so. */
+/** Rates per second, and waits in milliseconds, of a queue in the last second or so. */
 interface Pace {
   readonly input: number;
   readonly output: number;
   readonly dropped: number;
   readonly waiting: number;
+  readonly percentiles: Percentiles;
+}
+
+/** Milliseconds. */
+interface Percentiles {
+  readonly p50: number;
+  readonly p95: number;
+  readonly p99: number;
 }
 
 /** Counters of a queue at the last measurement. */
@@ -51,6 +63,8 @@ interface Reading {
   readonly taken: number;
   readonly dropped: number;
   readonly waited: number;
+  /** Counts of `Queue.waits`. */
+  readonly waits: readonly number[];
 }
 
 interface Measured {
@@ -68,7 +82,7 @@ export interface QueueState extends Pace {
   readonly threshold: number;
 }
 
-const IDLE: Pace = { input: 0, output: 0, dropped: 0, waiting: 0 };
+const IDLE: Pace = { input: 0, output: 0, dropped: 0, waiting: 0, percentiles: { p50: 0, p95: 0, p99: 0 } };
 
 /** Queues between this node's streams and their readers, measured once a second. */
 export class Queues {
@@ -96,7 +110,7 @@ export class Queues {
     for (const { queue } of queuesOf(this.#registry)) {
       const before = this.#measured.get(queue);
       const reading = read(queue, now);
-      const pace = paceBetween(before?.reading ?? begin(queue), reading, queue.size);
+      const pace = paceBetween(before?.reading ?? begin(queue), reading, queue);
       const usualInput = pace.input > 0 ? pace.input : (before?.usualInput ?? 0);
       this.#measured.set(queue, { reading, pace, usualInput });
     }
@@ -113,6 +127,9 @@ export function queueEntry({ application, stream, queue, ...state }: QueueState,
     inputPerSecond: Math.round(state.input),
     node,
     outputPerSecond: Math.round(state.output),
+    p50WaitingTime: Math.round(state.percentiles.p50),
+    p95WaitingTime: Math.round(state.percentiles.p95),
+    p99WaitingTime: Math.round(state.percentiles.p99),
     peak,
     size,
     threshold: state.threshold,
@@ -132,25 +149,45 @@ function* queuesOf(registry: Registry): Iterable<Pick<QueueState, 'application' 
 }
 
 function begin({ createdAt }: Queue): Reading {
-  return { at: createdAt, came: 0, taken: 0, dropped: 0, waited: 0 };
+  return { at: createdAt, came: 0, taken: 0, dropped: 0, waited: 0, waits: [] };
 }
 
 function read(queue: Queue, now: number): Reading {
-  return { at: now, came: queue.came, taken: queue.taken, dropped: queue.dropped, waited: queue.waited(now) };
+  const { came, taken, dropped, waits } = queue;
+  return { at: now, came, taken, dropped, waited: queue.waited(now), waits: [...(waits?.counts ?? [])] };
 }
 
-function paceBetween(before: Reading, after: Reading, size: number): Pace {
+function paceBetween(before: Reading, after: Reading, queue: Queue): Pace {
   const seconds = (after.at - before.at) / 1000;
   if (seconds <= 0) return IDLE;
   const taken = after.taken - before.taken;
   // if nothing was taken: the mean of what still waits
-  const waited = (after.waited - before.waited) / (taken || size || 1);
+  const waited = (after.waited - before.waited) / (taken || queue.size || 1);
   return {
     input: (after.came - before.came) / seconds,
     output: taken / seconds,
     dropped: (after.dropped - before.dropped) / seconds,
     waiting: waited,
+    percentiles: percentilesBetween(before, after, queue),
   };
+}
+
+function percentilesBetween(before: Reading, after: Reading, queue: Queue): Percentiles {
+  const had = after.waits.map((count, at) => count - (before.waits[at] ?? 0));
+  const left = had.reduce((sum, count) => sum + count, 0);
+  const atOnce = Math.max(0, after.taken - before.taken - left);
+  if (left === 0) {
+    // if nothing was taken: those of what still waits
+    const { bounds, counts, sum } = queue.waiting;
+    return sum > 0 && atOnce === 0 ? percentilesOf(bounds, counts) : IDLE.percentiles;
+  }
+  return percentilesOf(queue.waits?.bounds ?? [], [(had[0] ?? 0) + atOnce, ...had.slice(1)]);
+}
+
+function percentilesOf(bounds: readonly number[], counts: readonly number[]): Percentiles {
+  const all = counts.reduce((sum, count) => sum + count, 0);
+  const at = (share: number): number => quantileOf(bounds, counts, share * all);
+  return { p50: at(0.5), p95: at(0.95), p99: at(0.99) };
 }
 
 function thresholdOf({ threshold }: Queue, usualInput: number): number {

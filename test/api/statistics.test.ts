@@ -142,7 +142,7 @@ test('a queue is shown with every field, in alphabetical order, as long as its s
   input.queue('encoder', { seconds: 3 });
   const file = output.queue('file', { bytes: 1000 });
   file.came += 300;
-  file.resize(300);
+  file.resize(file.join(), 300);
   const read = async () => (await call('GET', '/v1/stats/current/internals/queues')).body?.response as QueueEntry[];
   const [encoder, { avgWaitingTime, id, ...recording } = {}] = await read();
   t.like(encoder, { type: 'Packet', threshold: 0, urn: 'mngq:v=#default#app:s=s:p=trs:n=encoder' });

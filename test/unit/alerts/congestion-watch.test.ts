@@ -56,7 +56,8 @@ function open(t: ExecutionContext) {
 test.serial('queues show what passes through them', async (t) => {
   const { write, entries, push, raised } = open(t);
   await write(150);
-  const quiet = { avgWaitingTime: 0, drop: 0, node: 'node-1', peak: 0, size: 0, type: 'Packet' as const };
+  const waits = { avgWaitingTime: 0, p50WaitingTime: 0, p95WaitingTime: 0, p99WaitingTime: 0 };
+  const quiet = { ...waits, drop: 0, node: 'node-1', peak: 0, size: 0, type: 'Packet' as const };
   t.like(entries()[0], { ...quiet, inputPerSecond: 25, outputPerSecond: 25, threshold: 63 });
   t.deepEqual(
     entries().map(({ urn }) => urn),
@@ -71,9 +72,13 @@ test.serial('queues show what passes through them', async (t) => {
     push.reader.resume();
     push.sink.open = false;
   });
-  const [{ avgWaitingTime = 0, ...entry } = {}] = entries();
+  const [{ avgWaitingTime = 0, p50WaitingTime = 0, p95WaitingTime = 0, p99WaitingTime = 0, ...entry } = {}] = entries();
   t.like(entry, { inputPerSecond: 25, outputPerSecond: 25, peak: 24 });
   t.true(avgWaitingTime > 300 && avgWaitingTime < 700);
+  // from 0 to 960 ms, within the fifth that a bucket is wide
+  t.true(p50WaitingTime > 380 && p50WaitingTime < 600, `${p50WaitingTime}`);
+  t.true(p95WaitingTime > 750 && p95WaitingTime < 1150, `${p95WaitingTime}`);
+  t.true(p99WaitingTime >= p95WaitingTime);
   t.deepEqual(raised, []);
 });
 

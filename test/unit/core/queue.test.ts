@@ -71,3 +71,24 @@ test('every packet of a queue was taken, dropped, or waits', (t) => {
   reader.resume();
   t.is(queue.size, 0);
 });
+
+test.serial('a slow reader does not make those beside it seem slow', async (t) => {
+  virtualTime(t);
+  const queue = new Queue('srt', { seconds: 2.5 });
+  const [slow, quick] = [open(queue), open(queue)];
+  slow.sink.open = quick.sink.open = false;
+  for (const { reader } of [slow, quick]) for (let i = 0; i < 3; i++) reader.push(video(i / 10, i === 0));
+  await delay(100);
+  quick.sink.open = true;
+  quick.reader.resume();
+  const counted = (histogram: Queue['waits']) => histogram?.counts.reduce((sum, count) => sum + count, 0);
+  t.is(counted(queue.waits), 2, 'the first one is taken, and says that no more can be');
+  t.is(queue.waits?.sum, 200);
+  await delay(900);
+  t.is(queue.waiting.sum, 2000);
+  slow.reader.close();
+  slow.reader.resume();
+  t.like(queue, { came: 6, taken: 4, size: 0 });
+  t.is(counted(queue.waiting), 0);
+  t.is(counted(queue.waits), 2, 'nobody took the rest');
+});
