@@ -1,6 +1,6 @@
 import { tolerant } from '../../codecs/bits.ts';
 import { parseStreamInfo, streamInfoOf } from '../../codecs/flac.ts';
-import type { AudioTrack, VideoCodec, VideoTrack } from '../../core/track.ts';
+import type { AudioTrack, SubtitleTrack, VideoCodec, VideoTrack } from '../../core/track.ts';
 import { BOX_HEAD_BYTES, child } from './read-box.ts';
 import { UnsupportedTrackError } from './sample-entry.ts';
 
@@ -8,6 +8,9 @@ import { UnsupportedTrackError } from './sample-entry.ts';
 export type SampleDescription =
   | Pick<VideoTrack, 'type' | 'codec' | 'config' | 'inBandSets' | 'width' | 'height'>
   | Pick<AudioTrack, 'type' | 'codec' | 'config' | 'samplerate' | 'channels'>;
+
+/** Fields as of SampleDescription, or subtitles. */
+export type AnyDescription = SampleDescription | Pick<SubtitleTrack, 'type' | 'codec'>;
 
 const VIDEO: Readonly<Record<string, readonly [codec: VideoCodec, config: string, isOpen?: true]>> = {
   avc1: ['H264', 'avcC'],

@@ -1,6 +1,7 @@
 import type { SubtitleCue } from '../../core/subtitle-cue.ts';
 import type { SubtitleTrack } from '../../core/track.ts';
 import { ascii, box, fullBox, u16, u32, zeros } from './box.ts';
+import { children } from './read-box.ts';
 
 /** A cue in a sample, with a number that it has in each sample. */
 export interface NumberedCue extends SubtitleCue {
@@ -28,6 +29,17 @@ export function webVttSample(cues: readonly NumberedCue[]): Buffer {
       ),
     ),
   );
+}
+
+/** Reads the cues of a sample; one without a number has 0. @throws RangeError for a damaged one */
+export function readWebVttSample(sample: Buffer): NumberedCue[] {
+  return children(sample).flatMap(({ type, content }) => {
+    if (type !== 'vttc') return [];
+    const parts = new Map(children(content).map((part) => [part.type, part.content]));
+    const text = (name: string): string => parts.get(name)?.toString() ?? '';
+    const number = parts.get('vsid');
+    return [{ source: number?.length === 4 ? number.readUInt32BE() : 0, settings: text('sttg'), text: text('payl') }];
+  });
 }
 
 /** `udta` of a subtitle track: its role (ISO/IEC 14496-12, 8.10.4; the scheme of ISO/IEC 23009-1, 5.8.5.5). */

@@ -1,6 +1,6 @@
 import { lastAtMost } from './marks.ts';
 import type { RecordedMp4, RecordedTrack } from './recording.ts';
-import { firstSampleFrom, loadSamples, SampleCursor } from './samples.ts';
+import { durationOf, firstSampleFrom, loadSamples, SampleCursor } from './samples.ts';
 
 /** Samples of a track. */
 export interface Range {
@@ -8,8 +8,11 @@ export interface Range {
   readonly from: number;
   /** After the last one. */
   readonly to: number;
-  /** Decode time of the first one, in ticks of the media. */
+  /** Decode time of the first one, in ticks of the media, without what is cut of it. */
   readonly dts: number;
+  /** Ticks that are cut of the beginning of the first one, and of the end of the last one: of subtitles. */
+  readonly late?: number;
+  readonly early?: number;
 }
 
 /** Samples of a recording that are needed to show a span of it. */
@@ -91,10 +94,26 @@ async function rangeOf(track: RecordedTrack, { start, end }: Span, signal?: Abor
     const from = track.marks.sample[mark] as number;
     return { track, from, to: Math.max(from, to), dts: track.marks.dts[mark] as number };
   }
+  if (track.type === 'subtitle') return await subtitleRange(track, start, end, signal);
   const early = await firstSampleFrom(track, ticksOf(track, start - PREROLL_SECONDS), signal);
   const from = Math.max(0, Math.min(early, to) - 1);
   const { dts } = await loadSamples(track, from, Math.min(from + 1, track.samples), signal);
   return { track, from, to, dts };
+}
+
+/** Range of the very span: players differ in what they make of a long sample that an edit list begins in. */
+async function subtitleRange(track: RecordedTrack, start: number, end: number, signal?: AbortSignal): Promise<Range> {
+  const { timescale, shift, samples } = track;
+  const begin = Math.round(start * timescale - shift);
+  const until = Math.round(end * timescale - shift);
+  const from = Math.max(0, (await firstSampleFrom(track, begin + 1, signal)) - 1);
+  const to = Math.max(from, await firstSampleFrom(track, until, signal));
+  const first = await loadSamples(track, from, Math.min(from + 1, samples), signal);
+  const late = Math.max(0, begin - first.dts);
+  const last = await loadSamples(track, Math.max(0, to - 1), to, signal);
+  const isEmpty = to === from || late >= durationOf(first);
+  const early = Math.max(0, last.dts + durationOf(last) - until);
+  return { track, from, to: isEmpty ? from : to, dts: first.dts + late, late, early };
 }
 
 /** Sample after the last one that is shown before a time. */

@@ -113,8 +113,11 @@ function isSameFormat({ tracks }: RecordedMp4, other: RecordedMp4): boolean {
 }
 
 /** Whether what decodes one decodes the other: entries of audio also tell its bitrate. */
-function isSameEntry({ description: one, format }: RecordedTrack, { description: other, format: next }: RecordedTrack) {
-  if (one.type === 'video' || other.type === 'video') return format.equals(next);
+function isSameEntry(track: RecordedTrack, same: RecordedTrack): boolean {
+  const { description: one, format, shown } = track;
+  const { description: other, format: next } = same;
+  if (shown?.label !== same.shown?.label) return false;
+  if (one.type !== 'audio' || other.type !== 'audio') return format.equals(next);
   const configs = [one, other].map(({ config }) => config?.toString('hex'));
   const isSameShape = one.samplerate === other.samplerate && one.channels === other.channels;
   return one.codec === other.codec && isSameShape && configs[0] === configs[1];

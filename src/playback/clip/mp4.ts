@@ -175,13 +175,13 @@ function headOf(joined: Joined, tracks: readonly LoadedTrack[], media: readonly 
 /** `trak` in pieces. Positions are from the beginning of the media on. */
 function trackOf({ track, pieces, samples, empty, hidden }: LoadedTrack, media: readonly Media[], duration: number) {
   let end = 0;
-  const written = pieces.map(({ file }, index): WrittenPiece => {
+  const written = pieces.map(({ file, late = 0, early = 0 }, index): WrittenPiece => {
     const own = samples[index] as Samples;
     const next = pieces[index + 1];
-    end += durationOf(own);
-    const stretch = next === undefined ? 0 : Math.max(next.dts + next.shift - end, -lastDuration(own));
+    end += durationOf(own) - late;
+    const stretch = next === undefined ? -early : Math.max(next.dts + next.shift - end, -lastDuration(own));
     end += stretch;
-    return { samples: own, stretch, move: moveOf(file, media) };
+    return { samples: own, late, stretch, move: moveOf(file, media) };
   });
   const { timescale } = track;
   const emptyTicks = Math.round(empty * MOVIE_TIMESCALE);

@@ -1,6 +1,6 @@
 import { box } from '../../containers/fmp4/box.ts';
 import { BOX_HEAD_BYTES, child, children } from '../../containers/fmp4/read-box.ts';
-import { readSampleEntry, type SampleDescription } from '../../containers/fmp4/read-sample-entry.ts';
+import { readSampleEntry, type AnyDescription } from '../../containers/fmp4/read-sample-entry.ts';
 import { UnsupportedTrackError } from '../../containers/fmp4/sample-entry.ts';
 import type { ByteSource } from '../byte-source.ts';
 import { asDamage, ClipError, damaged } from './error.ts';
@@ -9,12 +9,22 @@ import { loadSamples, SampleCursor } from './samples.ts';
 import { TableSource } from './table-source.ts';
 import type { Table } from './tables.ts';
 
+/** How players show subtitles. */
+export interface ShownHow {
+  readonly label: string;
+  readonly language?: string;
+  readonly isDefault: boolean;
+  readonly forced: boolean;
+}
+
 /** A track of a finished MP4 recording. Its tables stay in the file. */
 export interface RecordedTrack {
   readonly id: number;
-  readonly type: 'video' | 'audio';
+  readonly type: 'video' | 'audio' | 'subtitle';
   readonly timescale: number;
-  readonly description: SampleDescription;
+  readonly description: AnyDescription;
+  /** Set for subtitles. */
+  readonly shown?: ShownHow;
   /** `stsd`. Video has the same one in recordings that can follow each other in a clip. */
   readonly format: Buffer;
   /** `trak` without edits and tables. */
@@ -44,7 +54,9 @@ export interface RecordedMp4 {
 /** Limits of what a recorder writes. */
 const MAX_TOP_BOXES = 16;
 const MAX_BOXES = 64;
-const MAX_TRACKS = 16;
+const MAX_MEDIA_TRACKS = 16;
+/** Mostly labels of subtitles. */
+const MAX_TRACKS = 256;
 const MAX_SMALL_BYTES = 1024 * 1024;
 const MAX_SAMPLES = 64 * 1024 * 1024;
 const MAX_SECONDS = 10 * 365 * 86_400;
@@ -52,6 +64,15 @@ const MAX_SECONDS = 10 * 365 * 86_400;
 const NEAR_BYTES = 4096;
 /** Samples among which the first that is shown is. */
 const REORDERED = 64;
+
+const HANDLERS: Readonly<Record<string, RecordedTrack['type']>> = { vide: 'video', soun: 'audio', text: 'subtitle' };
+const WEB_VTT = 'wvtt';
+/** Last byte of the flags of a full box, and one of those of `tkhd`. */
+const FLAGS_AT = 11;
+const ENABLED = 1;
+/** Positions of texts in `hdlr` and `elng`. */
+const NAME_AT = 32;
+const TAG_AT = 12;
 
 const LARGE_HEAD_BYTES = 16;
 /** Head, version, flags and number of entries. */
@@ -73,9 +94,9 @@ export async function openMp4(source: ByteSource, signal?: AbortSignal): Promise
   try {
     const near = new NearBytes(new TableSource(source), signal);
     const movie = await findMovie(near);
-    const traks = (await placesIn(near, movie.content, movie.end)).filter(({ type }) => type === 'trak');
+    const traks = movie.filter(({ type }) => type === 'trak');
     if (traks.length > MAX_TRACKS) throw damaged(`it has ${traks.length} tracks`);
-    const header = await small(near, await placeOf(near, movie, 'mvhd'));
+    const header = await small(near, named(movie, 'mvhd'));
     const timescale = header.readUInt32BE(header[8] === 1 ? 28 : 20);
     if (timescale === 0) throw damaged('its movie has no timescale');
     const tracks: RecordedTrack[] = [];
@@ -83,7 +104,9 @@ export async function openMp4(source: ByteSource, signal?: AbortSignal): Promise
       const track = await readTrack(near, trak, timescale);
       if (track !== undefined) tracks.push(track);
     }
-    const leader = tracks.find(({ type }) => type === 'video') ?? tracks[0];
+    if (tracks.filter(({ type }) => type !== 'subtitle').length > MAX_MEDIA_TRACKS)
+      throw damaged(`it has more than ${MAX_MEDIA_TRACKS} tracks of media`);
+    const leader = tracks.find(({ type }) => type === 'video') ?? tracks.find(({ type }) => type === 'audio');
     if (leader === undefined) throw new ClipError('empty', 'the MP4 file has no frames');
     const begin = (leader.lead + leader.shift) / leader.timescale;
     return { source, tracks, leader, begin, end: begin + leader.duration / leader.timescale };
@@ -92,15 +115,17 @@ export async function openMp4(source: ByteSource, signal?: AbortSignal): Promise
   }
 }
 
-/** The `moov` of a file that was finished. */
-async function findMovie(near: NearBytes): Promise<Place> {
+/** Boxes in the `moov` of a file that was finished. */
+async function findMovie(near: NearBytes): Promise<Place[]> {
   let at = 0;
   for (let count = 0; at < near.source.size && count < MAX_TOP_BOXES; count++) {
     const place = await placeAt(near, at, near.source.size);
     if (place.type === 'moof')
       throw new ClipError('unsupported', 'the MP4 file was not finished: it has fragments without an index');
-    if (place.type === 'moov' && (await placesIn(near, place.content, place.end)).every(({ type }) => type !== 'mvex'))
-      return place;
+    if (place.type === 'moov') {
+      const movie = await placesIn(near, place.content, place.end, MAX_BOXES + MAX_TRACKS);
+      if (movie.every(({ type }) => type !== 'mvex')) return movie;
+    }
     at = place.end;
   }
   throw damaged('there is no index');
@@ -114,13 +139,15 @@ async function readTrack(near: NearBytes, trak: Place, movieScale: number): Prom
   const mdhd = await small(near, await placeOf(near, mdia, 'mdhd'));
   const hdlr = await small(near, await placeOf(near, mdia, 'hdlr'));
   const handler = hdlr.toString('latin1', 16, 20);
-  if (handler !== 'vide' && handler !== 'soun') return undefined;
-  const type = handler === 'vide' ? 'video' : 'audio';
+  const type = HANDLERS[handler];
+  if (type === undefined) return undefined;
   const inner: Buffer[] = [];
   for (const place of await placesIn(near, minf.content, minf.end))
     if (place.type !== 'stbl') inner.push(await small(near, place));
   const places = await placesIn(near, stbl.content, stbl.end);
   const stsd = await small(near, await placeOf(near, stbl, 'stsd'));
+  const entry = stsd.subarray(STSD_HEAD_BYTES);
+  if (type === 'subtitle' && entry.toString('latin1', 4, 8) !== WEB_VTT) return undefined;
   const timescale = mdhd.readUInt32BE(mdhd[8] === 1 ? 28 : 20);
   if (timescale === 0) throw damaged('a track has no timescale');
   const tables = await readTables(near, places);
@@ -129,14 +156,20 @@ async function readTrack(near: NearBytes, trak: Place, movieScale: number): Prom
   const edits = (await placesIn(near, trak.content, trak.end)).find((place) => place.type === 'edts');
   const shift = edits === undefined ? 0 : shiftOf(await small(near, edits), movieScale, timescale);
   const { marks, duration } = await findMarks(tables, near.signal);
+  const ofSubtitles = async (parent: Place, name: string): Promise<Buffer[]> => {
+    const all = type === 'subtitle' ? await placesIn(near, parent.content, parent.end) : [];
+    return await Promise.all(all.filter((place) => place.type === name).map((place) => small(near, place)));
+  };
+  const [tag, role] = [await ofSubtitles(mdia, 'elng'), await ofSubtitles(trak, 'udta')];
   if (Math.max(duration, Math.abs(shift)) > MAX_SECONDS * timescale) throw damaged('its times are too large');
   const track = {
     id: tkhd.readUInt32BE(tkhd[8] === 1 ? 28 : 20),
     type,
     timescale,
-    description: readSampleEntry(stsd.subarray(STSD_HEAD_BYTES)),
+    description: type === 'subtitle' ? ({ type, codec: 'WebVTT' } as const) : readSampleEntry(entry),
     format: stsd,
-    trak: box('trak', tkhd, box('mdia', mdhd, hdlr, box('minf', ...inner, box('stbl', stsd)))),
+    trak: box('trak', tkhd, ...role, box('mdia', mdhd, ...tag, hdlr, box('minf', ...inner, box('stbl', stsd)))),
+    ...(type === 'subtitle' && { shown: shownHow(tkhd, hdlr, tag[0], role[0]) }),
     shift,
     samples: tables.samples,
     duration,
@@ -145,6 +178,22 @@ async function readTrack(near: NearBytes, trak: Place, movieScale: number): Prom
     tables,
   } as const;
   return { ...track, lead: await leadOf(track, near.signal) };
+}
+
+/** Reads what a recorder wrote of subtitles: `tkhd`, `hdlr`, `elng` and `udta`. */
+function shownHow(tkhd: Buffer, hdlr: Buffer, tag: Buffer | undefined, role: Buffer | undefined): ShownHow {
+  return {
+    label: textOf(hdlr, NAME_AT),
+    ...(tag !== undefined && { language: textOf(tag, TAG_AT) }),
+    isDefault: ((tkhd[FLAGS_AT] ?? 0) & ENABLED) !== 0,
+    forced: role?.includes('forced-subtitle') ?? false,
+  };
+}
+
+/** Text that ends with a zero byte. */
+function textOf(bytes: Buffer, at: number): string {
+  const end = bytes.indexOf(0, at);
+  return bytes.toString('utf8', at, end < 0 ? bytes.length : end);
 }
 
 async function leadOf(track: RecordedTrack, signal?: AbortSignal): Promise<number> {
@@ -204,11 +253,11 @@ function shiftOf(edts: Buffer, movieScale: number, timescale: number): number {
   return 0;
 }
 
-/** Boxes of a container. */
-async function placesIn(near: NearBytes, from: number, to: number): Promise<Place[]> {
+/** Boxes of a container. @param most limit of them */
+async function placesIn(near: NearBytes, from: number, to: number, most = MAX_BOXES): Promise<Place[]> {
   const places: Place[] = [];
   for (let at = from; at < to;) {
-    if (places.length === MAX_BOXES) throw damaged('it has too many boxes');
+    if (places.length === most) throw damaged('it has too many boxes');
     const place = await placeAt(near, at, to);
     places.push(place);
     at = place.end;
@@ -217,7 +266,11 @@ async function placesIn(near: NearBytes, from: number, to: number): Promise<Plac
 }
 
 async function placeOf(near: NearBytes, { content, end }: Place, type: string): Promise<Place> {
-  const found = (await placesIn(near, content, end)).find((place) => place.type === type);
+  return named(await placesIn(near, content, end), type);
+}
+
+function named(places: readonly Place[], type: string): Place {
+  const found = places.find((place) => place.type === type);
   if (found === undefined) throw damaged(`there is no ${type} box`);
   return found;
 }

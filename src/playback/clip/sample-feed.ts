@@ -29,8 +29,11 @@ export class SampleFeed<R extends Range> {
   /** Decode time of the next sample, in ticks of the media; undefined after the last one. @throws ClipError, SourceError */
   async next(): Promise<number | undefined> {
     for (;;) {
-      if (this.#step()) return this.#cursor?.dts;
-      const { track, to } = this.range;
+      const { track, from, to, late = 0 } = this.range;
+      if (this.#step()) {
+        const { dts, index } = this.#cursor as SampleCursor;
+        return index === from ? dts + late : dts;
+      }
       if (this.#loaded >= to) return undefined;
       const end = Math.min(to, this.#loaded + LOADED);
       this.#cursor = new SampleCursor(await loadSamples(track, this.#loaded, end, this.#signal));
@@ -41,9 +44,11 @@ export class SampleFeed<R extends Range> {
   /** Takes the next samples that are decoded before a time. @throws ClipError, SourceError */
   async takeBefore(ticks: number): Promise<PlacedSample[]> {
     const samples: PlacedSample[] = [];
+    const { from, to, late = 0, early = 0 } = this.range;
     for (let dts = await this.next(); dts !== undefined && dts < ticks; dts = await this.next())
       do {
-        const { duration, offset: compositionOffset, key, at, size } = this.#cursor as SampleCursor;
+        const { duration: whole, offset: compositionOffset, key, at, size, index } = this.#cursor as SampleCursor;
+        const duration = whole - (index === from ? late : 0) - (index === to - 1 ? early : 0);
         samples.push({ duration, compositionOffset, key, at, data: { length: size } });
         this.#isAt = false;
       } while (this.#step() && (this.#cursor as SampleCursor).dts < ticks);

@@ -5,6 +5,8 @@ import type { Samples } from './samples.ts';
 /** Samples of a piece, and where its media is in the clip. */
 export interface WrittenPiece {
   readonly samples: Samples;
+  /** Ticks that are cut of the beginning of its first sample. */
+  readonly late: number;
   /** Ticks by which its last sample lasts longer, to the beginning of the next piece. */
   readonly stretch: number;
   /** Bytes from positions in the recording to those in the clip. */
@@ -21,7 +23,7 @@ const PLACE = 8;
  * @returns boxes, in pieces, and the positions among them
  */
 export function writtenTables(pieces: readonly WrittenPiece[]): { readonly boxes: Buffer[]; readonly places: Buffer } {
-  const runs = pieces.flatMap(({ samples, stretch }) => stretched(samples.durations, stretch));
+  const runs = pieces.flatMap(({ samples, late, stretch }) => stretched(shortened(samples.durations, late), stretch));
   const sizes = pieces.map(({ samples }) => samples.sizes);
   const places = positions(pieces);
   return {
@@ -55,6 +57,14 @@ function table(
   const head = box(type, u32(version * 0x1000000), fields, u32(bytes / width));
   head.writeUInt32BE(head.length + bytes, 0);
   return [head, ...entries];
+}
+
+/** Makes the first sample shorter. */
+function shortened(runs: Buffer, by: number): Buffer {
+  if (by === 0) return runs;
+  const [count, value] = [runs.readUInt32BE(0), runs.readUInt32BE(4)];
+  const rest = count > 1 ? u32(count - 1, value) : Buffer.alloc(0);
+  return Buffer.concat([u32(1, Math.max(0, value - by)), rest, runs.subarray(RUN)]);
 }
 
 /** Makes the last sample longer or shorter. */

@@ -1,4 +1,13 @@
 import { extinf, targetOf } from '../../packaging/listed-duration.ts';
+import { subtitleMembers, subtitlesOf } from '../../publishers/hls/master/subtitles.ts';
+import type { ShownHow } from '../clip/recording.ts';
+
+export const MEDIA_LIST = 'media.m3u8';
+
+/** Name of the media playlist of subtitles. @param number of their label */
+function subtitleList(number: number): string {
+  return `subtitles_${number}.m3u8`;
+}
 
 /** A segment of a media playlist. */
 export interface ListedSegment {
@@ -18,7 +27,6 @@ export interface ListedFile {
 
 /** The only variant of a master playlist. */
 export interface ListedVariant {
-  readonly uri: string;
   /** Values of CODECS. */
   readonly codecs: ReadonlySet<string>;
   /** Bits per second. */
@@ -35,26 +43,62 @@ export interface ListedVariant {
  * @param start seconds from the beginning to where players start
  */
 export function mediaPlaylist(files: readonly ListedFile[], start: number): string {
+  return listed(files, start);
+}
+
+function listed(files: readonly (Omit<ListedFile, 'init'> & Partial<ListedFile>)[], start: number): string {
   const longest = files.reduce(
     (most, { segments }) => segments.reduce((longer, { duration }) => Math.max(longer, duration), most),
     1,
   );
-  const lines = ['#EXTM3U', '#EXT-X-VERSION:6', `#EXT-X-TARGETDURATION:${targetOf(longest)}`];
+  const version = files.some(({ init }) => init !== undefined) ? 6 : 3;
+  const lines = ['#EXTM3U', `#EXT-X-VERSION:${version}`, `#EXT-X-TARGETDURATION:${targetOf(longest)}`];
   lines.push('#EXT-X-MEDIA-SEQUENCE:0', '#EXT-X-PLAYLIST-TYPE:VOD', ...startTag(start));
   for (const [index, { init, startTime, segments }] of files.entries()) {
     if (index > 0) lines.push('#EXT-X-DISCONTINUITY');
-    lines.push(`#EXT-X-MAP:URI="${init}"`, `#EXT-X-PROGRAM-DATE-TIME:${new Date(startTime).toISOString()}`);
+    if (init !== undefined) lines.push(`#EXT-X-MAP:URI="${init}"`);
+    lines.push(`#EXT-X-PROGRAM-DATE-TIME:${new Date(startTime).toISOString()}`);
     for (const { uri, duration } of segments) lines.push(extinf(duration), uri);
   }
   return `${lines.join('\n')}\n#EXT-X-ENDLIST\n`;
 }
 
-/** Writes the master playlist of a clip. @param start as of `mediaPlaylist` */
-export function masterPlaylist({ uri, codecs, peak, average, width, height }: ListedVariant, start: number): string {
+/**
+ * Writes the media playlist of subtitles of a clip, with a segment for each of the media.
+ * @param files, start as of `mediaPlaylist`
+ * @param number of the label
+ */
+export function subtitlePlaylist(files: readonly ListedFile[], start: number, number: number): string {
+  const named = (uri: string): string => uri.replace(/\.m4s$/, `_${number}.vtt`);
+  const own = files.map(({ startTime, segments }) => ({
+    startTime,
+    segments: segments.map(({ uri, duration }) => ({ uri: named(uri), duration })),
+  }));
+  return listed(own, start);
+}
+
+/**
+ * Writes the master playlist of a clip.
+ * @param base of the URIs of its media playlists
+ * @param start as of `mediaPlaylist`
+ */
+export function masterPlaylist(
+  base: string,
+  { codecs, peak, average, width, height }: ListedVariant,
+  labels: readonly ShownHow[],
+  start: number,
+): string {
   const size = width > 0 && height > 0 ? `,RESOLUTION=${width}x${height}` : '';
   const rates = `BANDWIDTH=${Math.ceil(peak)},AVERAGE-BANDWIDTH=${Math.ceil(average)}`;
   const lines = ['#EXTM3U', '#EXT-X-INDEPENDENT-SEGMENTS', ...startTag(start)];
-  lines.push(`#EXT-X-STREAM-INF:${rates}${size},CODECS="${[...codecs].join(',')}"`, uri);
+  const members = labels.map(({ label, ...shown }, number) => ({
+    track: { publicName: label, autoSelect: shown.isDefault, ...shown },
+    uri: `${base}${subtitleList(number)}`,
+  }));
+  const subtitles = subtitleMembers(members).trimEnd();
+  if (subtitles !== '') lines.push(subtitles);
+  const group = subtitlesOf(labels);
+  lines.push(`#EXT-X-STREAM-INF:${rates}${size},CODECS="${[...codecs].join(',')}"${group}`, `${base}${MEDIA_LIST}`);
   return `${lines.join('\n')}\n`;
 }
 

@@ -22,6 +22,7 @@ import {
 import { sendPieces } from '../send-pieces.ts';
 import type { PlaybackSessions } from '../sessions.ts';
 import type { Slots } from '../slots.ts';
+import { MEDIA_LIST } from './playlists.ts';
 import type { Vods } from './vod.ts';
 
 export interface VodServices extends Viewers {
@@ -41,13 +42,15 @@ export interface ChildParams extends Params {
   readonly file: string;
 }
 
-const MEDIA_LIST = 'media.m3u8';
 const CLIP = /^(\d{1,15})-(\d{1,15})$/;
 const INIT = /^([\w-]{1,64})\.mp4$/;
+const SUBTITLE_LIST = /^subtitles_(\d{1,3})\.m3u8$/;
+const CUES = /^([\w-]{1,64})_(\d{1,7})_(\d{1,3})\.vtt$/;
 const SEGMENT = /^([\w-]{1,64})_(\d{1,7})\.m4s$/;
 /** Seconds. Bytes of a name never change. */
 const MEDIA_AGE = 3600;
 const MEDIA_TYPE = 'video/mp4';
+const CUES_TYPE = 'text/vtt; charset=utf-8';
 
 /** Serves `/app/stream/recorded.m3u8`. The session in the URL of its media playlist covers all that follows. @throws as `serveGet` */
 export async function serveMaster(services: VodServices, request: PlaybackRequest, exchange: Exchange): Promise<void> {
@@ -68,8 +71,7 @@ export async function serveMaster(services: VodServices, request: PlaybackReques
     // a player that a guard redirected to another stream asks for its children there
     const isAsked = owner.name === viewer.app && stream === viewer.stream;
     const base = isAsked ? '' : childPrefix(2, owner.name, stream);
-    const uri = `${base}${token}/recorded/${name}/${MEDIA_LIST}`;
-    return await vods.master(owner, stream, clip, uri, viewer.signal);
+    return await vods.master(owner, stream, clip, `${base}${token}/recorded/${name}/`, viewer.signal);
   });
   if (!plays) end('the playlist itself was not asked for');
   await sendText(found, 0, exchange, (bytes) => application.counters.sentTo('playback', bytes));
@@ -104,11 +106,20 @@ export async function serveChild(
   const signal = goneSignal(exchange.response);
   if (file === MEDIA_LIST)
     return await sendText(await vods.media(application, stream, clip, signal), 0, exchange, onSent);
+  const [, label] = SUBTITLE_LIST.exec(file) ?? [];
+  if (label !== undefined)
+    return await sendText(await vods.subtitles(application, stream, clip, Number(label), signal), 0, exchange, onSent);
   const headers = { 'content-type': MEDIA_TYPE, 'cache-control': `private, max-age=${MEDIA_AGE}` };
   const [, init] = INIT.exec(file) ?? [];
   if (init !== undefined) {
     const body = [await vods.init(application, stream, clip, init, signal)];
     return respond(exchange, { status: 200, headers, body }, onSent);
+  }
+  const [, of, at, labelOf] = CUES.exec(file) ?? [];
+  if (of !== undefined) {
+    const place = { id: of, number: Number(at), label: Number(labelOf) };
+    const body = [await vods.cues(application, stream, clip, place, signal)];
+    return respond(exchange, { status: 200, headers: { ...headers, 'content-type': CUES_TYPE }, body }, onSent);
   }
   const [, id, number] = SEGMENT.exec(file) ?? [];
   if (id === undefined) throw kilnError('fileNotFound');

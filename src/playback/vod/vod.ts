@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { webVtt } from '../../packaging/subtitles/web-vtt.ts';
 import { codecString } from '../../packaging/codec-string.ts';
 import type { Application } from '../../core/application.ts';
 import { kilnError } from '../../errors.ts';
@@ -8,14 +9,15 @@ import type { Logger } from '../../log/log.ts';
 import { Text } from '../../publishers/hls/answer/text.ts';
 import { SourceError } from '../byte-source.ts';
 import { ClipError } from '../clip/error.ts';
+import { readCues } from '../clip/cues.ts';
 import type { ClipFile } from '../clip/joined.ts';
-import type { RecordedMp4, RecordedTrack } from '../clip/recording.ts';
+import type { RecordedMp4, RecordedTrack, ShownHow } from '../clip/recording.ts';
 import { initOf, readSegment, segmentTracks, segmentsOf, type RecordedSegment } from '../clip/segments.ts';
 import type { Clips } from '../clips.ts';
 import type { Clip } from '../query.ts';
 import type { RecordedFile } from '../recorded-files.ts';
 import { JOIN_MS } from '../spans.ts';
-import { masterPlaylist, mediaPlaylist, type ListedFile, type ListedVariant } from './playlists.ts';
+import { masterPlaylist, mediaPlaylist, subtitlePlaylist, type ListedFile, type ListedVariant } from './playlists.ts';
 
 /** Duration of segments, in seconds. */
 const TARGET = 6;
@@ -34,7 +36,10 @@ const FRESH_MS = 60_000;
 /** A clip as playlists. */
 interface Vod {
   readonly text: Text;
-  readonly variant: Omit<ListedVariant, 'uri'>;
+  /** Media playlists of subtitles, by the number of their label. */
+  readonly subtitles: readonly Text[];
+  readonly labels: readonly ShownHow[];
+  readonly variant: ListedVariant;
   /** Seconds from the beginning of the playlist to that of the clip. */
   readonly start: number;
   /** By id. */
@@ -71,15 +76,50 @@ export class Vods {
     this.#options = options;
   }
 
-  /** @param uri of the media playlist @throws as Clips.find; ClipError, SourceError */
-  async master(application: Application, stream: string, clip: Clip, uri: string, signal: AbortSignal): Promise<Text> {
-    const { variant, start } = await this.#find(application, stream, clip, signal);
-    return new Text(masterPlaylist({ ...variant, uri }, start));
+  /** @param base of the URIs of the media playlists @throws as Clips.find; ClipError, SourceError */
+  async master(application: Application, stream: string, clip: Clip, base: string, signal: AbortSignal): Promise<Text> {
+    const { variant, labels, start } = await this.#find(application, stream, clip, signal);
+    return new Text(masterPlaylist(base, variant, labels, start));
   }
 
   /** @throws as `master` */
   async media(application: Application, stream: string, clip: Clip, signal: AbortSignal): Promise<Text> {
     return (await this.#find(application, stream, clip, signal)).text;
+  }
+
+  /** @param label number of the label @throws as `master`; fileNotFound */
+  async subtitles(
+    application: Application,
+    stream: string,
+    clip: Clip,
+    label: number,
+    signal: AbortSignal,
+  ): Promise<Text> {
+    const text = (await this.#find(application, stream, clip, signal)).subtitles[label];
+    if (text === undefined) throw kilnError('fileNotFound');
+    return text;
+  }
+
+  /** Writes a segment of subtitles: the cues of the time of a segment of media. @throws as `init` */
+  async cues(
+    application: Application,
+    stream: string,
+    clip: Clip,
+    { id, number, label }: { readonly id: string; readonly number: number; readonly label: number },
+    signal: AbortSignal,
+  ): Promise<Buffer> {
+    const wanted = (await this.#find(application, stream, clip, signal)).labels[label];
+    const { row, offset } = await this.#file(application, stream, clip, id, signal);
+    const file = await this.#options.clips.reopen(application, row, id, signal);
+    const segment = segmentsOf(file.recording, TARGET)[number];
+    if (wanted === undefined || segment === undefined || !isIn(clip, file, segment)) throw kilnError('fileNotFound');
+    const { tracks, begin: first } = file.recording;
+    const begin = first + segment.start;
+    const track = tracks.find(({ shown }) => shown?.label === wanted.label);
+    const cues = track && (await readCues(file.recording, track, begin, begin + segment.duration, signal));
+    const by = offset * 1000;
+    const placed = cues?.map((cue) => ({ ...cue, start: cue.start + by, end: cue.end + by })) ?? [];
+    return webVtt((begin + offset) * 1000, placed);
   }
 
   /** Writes the initialization segment of a recording of the clip. @throws as `master`; fileNotFound */
@@ -148,6 +188,7 @@ export class Vods {
     if (before?.made === made) return before;
     const listed: ListedFile[] = [];
     const files = new Map<string, PlayedFile>();
+    const labels = new Map<string, ShownHow>();
     let played: number | undefined;
     const codecs = new Set<string>();
     let size = { width: 0, height: 0 };
@@ -169,9 +210,12 @@ export class Vods {
       end = timeOf(file, last[1]) + last[1].duration * 1000;
       ({ recordId } = row);
       for (const { description } of segmentTracks(recording)) {
+        if (description.type === 'subtitle') continue;
         codecs.add(description.codec === 'MP3' ? MP3 : codecString(description));
         if (description.type === 'video' && size.width === 0) size = description;
       }
+      for (const { shown } of recording.tracks)
+        if (shown !== undefined && !labels.has(shown.label)) labels.set(shown.label, shown);
       bytes += row.size;
       milliseconds += row.recordTime;
       most = Math.max(most, (row.size * 8000) / row.recordTime);
@@ -189,8 +233,10 @@ export class Vods {
     const start = Math.max(0, (clip.start - beginning.startTime) / 1000);
     const average = (bytes * 8000) / milliseconds;
     const variant = { codecs, average, peak: most * PEAK_FACTOR, width: size.width, height: size.height };
+    const subtitles = [...labels].map((_, number) => new Text(subtitlePlaylist(listed, start, number)));
     const text = new Text(mediaPlaylist(listed, start));
-    return { text, variant, start, files, made: failure === undefined ? made : undefined };
+    const known = failure === undefined ? made : undefined;
+    return { text, subtitles, labels: [...labels.values()], variant, start, files, made: known };
   }
 
   /** Opens the recordings of a clip. @returns also why the first one that cannot be read is missing */

@@ -22,6 +22,14 @@ const DumpFile = Type.Object({
 });
 export type DumpFile = Static<typeof DumpFile>;
 
+/** A WebVTT file beside a finished one. */
+const IndexedSubtitles = Type.Object({
+  ...NamedSubtitles.properties,
+  /** Bytes. Older versions lack it. */
+  size: Type.Optional(Type.Number()),
+});
+export type IndexedSubtitles = Static<typeof IndexedSubtitles>;
+
 /** A finished file in the index, or an HLS dump. */
 export const Entry = Type.Object({
   ...RECORDED,
@@ -34,7 +42,7 @@ export const Entry = Type.Object({
   container: Type.String(),
   tracks: Type.Optional(Type.Array(IndexedTrack)),
   /** WebVTT files beside it. */
-  subtitles: Type.Optional(Type.Array(NamedSubtitles)),
+  subtitles: Type.Optional(Type.Array(IndexedSubtitles)),
   /** Identifies the file under its name, with its size. */
   inode: Type.Number(),
   /** Bytes. */
@@ -50,6 +58,11 @@ export const Entry = Type.Object({
   dump: Type.Optional(Type.Object({ lists: Type.Array(DumpFile), others: Type.Array(DumpFile) })),
 });
 export type Entry = Static<typeof Entry>;
+
+/** Bytes of a file and of what is beside it. */
+export function bytesOf({ size, subtitles = [] }: Pick<Entry, 'size' | 'subtitles'>): number {
+  return subtitles.reduce((sum, { size: own = 0 }) => sum + own, size);
+}
 
 /** Publisher module whose limits of age and size a file counts towards. */
 export type Keeper = 'file' | 'llhls' | 'hls';

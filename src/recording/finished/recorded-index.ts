@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { lstat, mkdir } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { Compile } from 'typebox/compile';
 import { BoundedMap } from '../../lib/bounded-map.ts';
 import { KeyedMutex } from '../../lib/files/keyed-mutex.ts';
@@ -8,10 +8,10 @@ import { unless } from '../../lib/files/unless.ts';
 import type { Logger } from '../../log/log.ts';
 import { containerOf } from '../container.ts';
 import { valuesOf } from '../finish.ts';
-import type { FinishedFile } from '../journal.ts';
+import type { FinishedFile, NamedSubtitles } from '../journal.ts';
 import { partsOf } from '../settings.ts';
 import { describeFiles } from './dump-files.ts';
-import { endOf, Entry, hourOf, idOf, timeOf, type Keeper, type Upload } from './entry.ts';
+import { endOf, Entry, hourOf, idOf, timeOf, type IndexedSubtitles, type Keeper, type Upload } from './entry.ts';
 import { appendLine, killLines, readLines, removeFile, type Line } from './hour-file.ts';
 import { hourPath, hoursOf, lengthen, longestOf } from './hours.ts';
 import { Totals } from './totals.ts';
@@ -113,7 +113,7 @@ export class RecordedIndex {
       infoPath: partsOf(file, valuesOf(file, finishTime)).info.join('/'),
       container: containerOf(filePath).name,
       ...(tracks !== undefined && { tracks }),
-      ...(subtitles !== undefined && { subtitles: [...subtitles] }),
+      ...(subtitles !== undefined && { subtitles: await sized(filePath, subtitles) }),
       inode: found.ino,
       size: found.size,
       isLocal: true,
@@ -265,6 +265,16 @@ export class RecordedIndex {
   #folder({ vhost, app }: ApplicationNames): string {
     return join(this.#options.folder, `${encodeURIComponent(vhost)}#${encodeURIComponent(app)}`);
   }
+}
+
+/** Subtitles with the sizes of their files, as far as these are there. @throws errors of the system */
+async function sized(filePath: string, subtitles: readonly NamedSubtitles[]): Promise<IndexedSubtitles[]> {
+  return await Promise.all(
+    subtitles.map(async (one) => {
+      const found = await lstat(join(dirname(filePath), one.name)).catch(unless('ENOENT'));
+      return found?.ino === one.inode ? { ...one, size: found.size } : one;
+    }),
+  );
 }
 
 /** The entries with the smallest ids, in order; the last of the same id. */

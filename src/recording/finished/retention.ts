@@ -1,7 +1,7 @@
 import { byteCount } from '../../config/values.ts';
 import type { ApplicationConfig } from '../../config/model.ts';
 import type { Logger } from '../../log/log.ts';
-import { keeperOf, type Keeper } from './entry.ts';
+import { bytesOf, keeperOf, type Keeper } from './entry.ts';
 import type { ApplicationNames, Recorded, RecordedIndex } from './recorded-index.ts';
 import type { Recordings } from './recordings.ts';
 
@@ -118,7 +118,7 @@ export class Retention {
     const isEnough = (): boolean => left <= limit;
     const isDue = ({ entry }: Recorded): boolean => {
       if (isEnough() || !entry.isLocal) return false;
-      left -= entry.size;
+      left -= bytesOf(entry);
       return true;
     };
     await this.#delete(limited, limits, { reason: 'space', isDue, isEnough });

@@ -1,4 +1,4 @@
-import { keeperOf, type Entry, type Keeper } from './entry.ts';
+import { bytesOf, keeperOf, type Entry, type Keeper } from './entry.ts';
 
 /** Reads all entries of an application, by the folder of its index. @throws errors of the system */
 type ReadAll = (folder: string, onEntry: (entry: Entry) => void) => Promise<void>;
@@ -52,5 +52,5 @@ export class Totals {
 }
 
 function count(bytes: Bytes, entry: Entry, sign: 1 | -1): void {
-  if (entry.isLocal) bytes[keeperOf(entry)] += sign * entry.size;
+  if (entry.isLocal) bytes[keeperOf(entry)] += sign * bytesOf(entry);
 }

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -9,7 +9,9 @@ import { Mp4Clip } from '../../../src/playback/clip/mp4.ts';
 import { initOf, readSegment, segmentsOf } from '../../../src/playback/clip/segments.ts';
 import { readNumbers } from '../../support/media/numbered-files.ts';
 import { numberedRecording, RATE, type NumberedRecording } from '../../support/recording/numbered-recording.ts';
-import { collect } from '../../support/recording/recorded-mp4.ts';
+import { codedPackets, tracksOf } from '../../support/media/coded-packets.ts';
+import { cuePacket, interleaved, subtitleTrack } from '../../support/media/packets.ts';
+import { clipFile, collect } from '../../support/recording/recorded-mp4.ts';
 
 const run = promisify(execFile);
 const folder = await mkdtemp(join(tmpdir(), 'kiln-clip-'));
@@ -114,5 +116,60 @@ for (const options of MATRIX) {
     const { streams } = await probe(list);
     const audio = streams.find(({ codec_type: type }) => type === 'audio');
     if (options.audio !== undefined) t.true(Number(audio?.nb_read_frames) > 500);
+  });
+}
+
+/** Texts of subtitles as GStreamer reads them, each with its times in milliseconds. */
+async function textsOf(path: string): Promise<(readonly [text: string, from: number, to: number])[]> {
+  const chain = ['filesrc', `location=${path}`, '!', 'qtdemux', 'name=all', 'all.subtitle_0', '!', 'filesink'];
+  const out = `${path}.vtt`;
+  await run('gst-launch-1.0', ['-q', ...chain, `location=${out}`]);
+  const time = (text: string) => Date.parse(`1970-01-01T${text}Z`);
+  const texts: [text: string, from: number, to: number][] = [];
+  for (const [, from = '', to = '', text = ''] of (await readFile(out, 'utf8')).matchAll(/(\S+) --> (\S+)\n(.*)/g)) {
+    const before = texts.at(-1);
+    if (before?.[0] === text && before[2] === time(from)) before[2] = time(to);
+    else texts.push([text, time(from), time(to)]);
+  }
+  return texts;
+}
+
+for (const format of ['mp4', 'fmp4']) {
+  test.serial(`GStreamer reads the subtitles of a clip of two recordings as ${format}, at their times`, async (t) => {
+    const subtitles = subtitleTrack();
+    const media = codedPackets({ video: { codec: 'H264', gop: 50 }, seconds: 6 });
+    const [first] = media;
+    const begin = (first?.pts ?? 0) / (first?.track.timebase.den ?? 1);
+    const record = (startTime: number, texts: readonly (readonly [from: number, to: number, text: string])[]) => {
+      const cues = texts.map(([from, to, text]) => {
+        return { ...cuePacket(subtitles, (begin + from) * 1000, text), duration: (to - from) * 1000 };
+      });
+      return clipFile([...tracksOf(media), subtitles], interleaved(media, cues), startTime);
+    };
+    const files = [
+      await record(MS, [
+        [0.5, 1, 'before'],
+        [2.4, 5, 'one'],
+      ]),
+      await record(MS + 6000, [
+        [1, 2, 'two'],
+        [2.5, 5, 'three'],
+      ]),
+    ];
+    for (const [at, end] of [
+      [3000, 5],
+      [3200, 6],
+    ] as const) {
+      const span = { start: MS + at, duration: end * 1000 };
+      const clip = format === 'mp4' ? await Mp4Clip.open(files, span) : await openFmp4Clip(files, span);
+      const path = join(folder, `subtitles-${at}.${format}`);
+      await writeFile(path, await collect('pieces' in clip ? clip.pieces : clip.read(0, clip.size)));
+      const by = 6000 - at;
+      t.deepEqual(await textsOf(path), [
+        ['one', 0, 5000 - at],
+        ['two', by + 1000, by + 2000],
+        ...(end === 6 ? [['three', by + 2500, 6000] as const] : []),
+      ]);
+    }
   });
 }

@@ -1,7 +1,7 @@
 import type { Origin } from '../../../src/containers/file-muxer.ts';
 import { Mp4File } from '../../../src/containers/fmp4/file.ts';
 import type { Packet } from '../../../src/core/packet.ts';
-import type { MediaTrack } from '../../../src/core/track.ts';
+import type { MediaTrack, SubtitleTrack } from '../../../src/core/track.ts';
 import { SourceError, type ByteSource } from '../../../src/playback/byte-source.ts';
 import { openMp4 } from '../../../src/playback/clip/recording.ts';
 
@@ -31,7 +31,11 @@ export class MemoryFile implements ByteSource {
 }
 
 /** Bytes of a finished recording. */
-export function recordedBytes(tracks: readonly MediaTrack[], packets: readonly Packet[], origin?: Origin): Buffer {
+export function recordedBytes(
+  tracks: readonly (MediaTrack | SubtitleTrack)[],
+  packets: readonly Packet[],
+  origin?: Origin,
+): Buffer {
   const file = new Mp4File(tracks, origin);
   const pieces = packets.flatMap((packet) => file.write(packet));
   const { tail, patches } = file.end();
@@ -42,7 +46,7 @@ export function recordedBytes(tracks: readonly MediaTrack[], packets: readonly P
 
 /** A finished recording as a file of clips. */
 export async function clipFile(
-  tracks: readonly MediaTrack[],
+  tracks: readonly (MediaTrack | SubtitleTrack)[],
   packets: readonly Packet[],
   startTime = 0,
   origin?: Origin,

@@ -6,7 +6,10 @@ const GROUP = 'subtitles';
 
 /** A subtitle track with the URI of its media playlist. */
 export interface ListedSubtitles {
-  readonly track: SubtitleTrack;
+  readonly track: Pick<
+    SubtitleTrack,
+    'publicName' | 'language' | 'characteristics' | 'isDefault' | 'autoSelect' | 'forced'
+  >;
   readonly uri: string;
 }
 

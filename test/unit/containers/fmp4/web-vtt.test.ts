@@ -3,7 +3,7 @@ import { createFile, MP4BoxBuffer } from 'mp4box';
 import { CueSamples } from '../../../../src/containers/fmp4/cue-samples.ts';
 import { Mp4File } from '../../../../src/containers/fmp4/file.ts';
 import { mendMp4 } from '../../../../src/containers/fmp4/mend.ts';
-import { webVttEntry, webVttSample } from '../../../../src/containers/fmp4/web-vtt.ts';
+import { readWebVttSample, webVttEntry, webVttSample } from '../../../../src/containers/fmp4/web-vtt.ts';
 import {
   audioPackets,
   audioTrack,
@@ -25,6 +25,23 @@ test('WebVTT in MP4 has the boxes of ISO/IEC 14496-30', (t) => {
     webVttSample([{ source: 7, settings: 'line:0', text: 'a\nb' }]).toString('hex'),
     '0000002d767474630000000c76736964000000070000000e737474676c696e653a300000000b7061796c610a62',
   );
+});
+
+test('a sample of WebVTT is read as it was written, and a damaged one costs a clear error', (t) => {
+  const cues = [
+    { source: 7, settings: 'line:0', text: 'a\nb' },
+    { source: 8, settings: '', text: 'é' },
+  ];
+  const sample = webVttSample(cues);
+  t.deepEqual(readWebVttSample(sample), cues);
+  t.deepEqual(readWebVttSample(webVttSample([])), []);
+  for (let end = 0; end < sample.length; end++) {
+    try {
+      t.true(readWebVttSample(sample.subarray(0, end)).length <= 2);
+    } catch (error) {
+      t.true(error instanceof RangeError, `${end}`);
+    }
+  }
 });
 
 /** Length of each sample in milliseconds, and its texts. */

@@ -7,7 +7,15 @@ import { Mp4Clip } from '../../../../src/playback/clip/mp4.ts';
 import { openMp4, type RecordedTrack } from '../../../../src/playback/clip/recording.ts';
 import { firstSampleFrom, loadSamples, SampleCursor } from '../../../../src/playback/clip/samples.ts';
 import { Mp4File } from '../../../../src/containers/fmp4/file.ts';
-import { audioPackets, audioTrack, interleaved, videoPackets, videoTrack } from '../../../support/media/packets.ts';
+import {
+  audioPackets,
+  audioTrack,
+  cuePacket,
+  interleaved,
+  subtitleTrack,
+  videoPackets,
+  videoTrack,
+} from '../../../support/media/packets.ts';
 import { collect, MemoryFile, recordedBytes } from '../../../support/recording/recorded-mp4.ts';
 import { seeded } from '../../codecs/vectors.ts';
 
@@ -47,6 +55,26 @@ test('a recording is indexed with the times of its packets', async (t) => {
   t.true(Math.abs(begin - late - 6000 / 90_000) < 0.001);
   t.true(Math.abs(end - begin - 10) < 0.001);
   t.deepEqual(leader.description, { type: 'video', codec: 'H264', config: VIDEO.config, width: 640, height: 360 });
+});
+
+test('a recording may have many labels of subtitles, and few tracks of media', async (t) => {
+  const labels = (count: number) =>
+    Array.from({ length: count }, (_, index) => subtitleTrack({ id: 768 + index, publicName: `Label ${index}` }));
+  const record = async (tracks: readonly (typeof VIDEO | ReturnType<typeof subtitleTrack>)[]) => {
+    const packets = tracks.map((track) =>
+      track.type === 'video' ? videoPackets(track, { to: 1, gop: 30 }) : [cuePacket(track, 500, 'text')],
+    );
+    return await openMp4(new MemoryFile(recordedBytes(tracks, interleaved(...packets))));
+  };
+  const { tracks } = await record([VIDEO, ...labels(100)]);
+  t.deepEqual(
+    tracks.map(({ shown }) => shown?.label),
+    [undefined, ...labels(100).map(({ publicName }) => publicName)],
+  );
+  const videos = Array.from({ length: 17 }, (_, id) => ({ ...VIDEO, id }));
+  const fault = { instanceOf: ClipError, message: /it has more than 16 tracks of media/ };
+  await t.throwsAsync(record(videos), fault);
+  await t.throwsAsync(record([VIDEO, ...labels(300)]), { instanceOf: ClipError, message: /it has 301 tracks/ });
 });
 
 test('any samples of a recording are found with their times, sizes and places', async (t) => {

@@ -1,6 +1,6 @@
 import test from 'ava';
 import HLS from 'hls-parser';
-import { masterPlaylist, mediaPlaylist } from '../../../../src/playback/vod/playlists.ts';
+import { masterPlaylist, mediaPlaylist, subtitlePlaylist } from '../../../../src/playback/vod/playlists.ts';
 import { checkMasterPlaylist } from '../../../support/playlist-rules/master-rules.ts';
 import { checkMediaPlaylist } from '../../../support/playlist-rules/media-rules.ts';
 
@@ -59,14 +59,13 @@ b_0.m4s
 });
 
 const VARIANT = {
-  uri: 'x/media.m3u8',
   codecs: new Set(['avc1.64001f', 'opus']),
   peak: 2_000_000.5,
   average: 1_500_000,
 };
 
 test('a master playlist has one variant', (t) => {
-  const text = masterPlaylist({ ...VARIANT, width: 1280, height: 720 }, 1);
+  const text = masterPlaylist('x/', { ...VARIANT, width: 1280, height: 720 }, [], 1);
   t.is(
     text,
     `#EXTM3U
@@ -76,10 +75,38 @@ test('a master playlist has one variant', (t) => {
 x/media.m3u8
 `,
   );
-  const audio = masterPlaylist({ ...VARIANT, codecs: new Set(['mp4a.40.2']), width: 0, height: 0 }, 0);
+  const audio = masterPlaylist('x/', { ...VARIANT, codecs: new Set(['mp4a.40.2']), width: 0, height: 0 }, [], 0);
   t.regex(audio, /SEGMENTS\n#EXT-X-STREAM-INF:BANDWIDTH=2000001,AVERAGE-BANDWIDTH=1500000,CODECS="mp4a.40.2"\n/);
   for (const one of [text, audio]) {
     t.deepEqual(checkMasterPlaylist(one), []);
     t.is((HLS.parse(one) as HLS.types.MasterPlaylist).variants.length, 1);
   }
+});
+
+test('subtitles are a group of the variant, with a segment for each of the media', (t) => {
+  const labels = [
+    { label: 'English', language: 'en', isDefault: true, forced: false },
+    { label: '"한국어"', isDefault: false, forced: true },
+  ];
+  const text = masterPlaylist('x/', { ...VARIANT, width: 0, height: 0 }, labels, 0);
+  t.deepEqual(checkMasterPlaylist(text), []);
+  t.deepEqual(text.split('\n').slice(2, 5), [
+    '#EXT-X-MEDIA:TYPE=SUBTITLES,GROUP-ID="subtitles",NAME="English",DEFAULT=YES,AUTOSELECT=YES,FORCED=NO,LANGUAGE="en",URI="x/subtitles_0.m3u8"',
+    '#EXT-X-MEDIA:TYPE=SUBTITLES,GROUP-ID="subtitles",NAME="한국어",DEFAULT=NO,AUTOSELECT=NO,FORCED=YES,URI="x/subtitles_1.m3u8"',
+    '#EXT-X-STREAM-INF:BANDWIDTH=2000001,AVERAGE-BANDWIDTH=1500000,CODECS="avc1.64001f,opus",SUBTITLES="subtitles"',
+  ]);
+  const files = ['a', 'b'].map((id, index) => ({
+    init: `${id}.mp4`,
+    startTime: NOON + index * 60_000,
+    segments: [{ uri: `${id}_0.m4s`, duration: 4 }],
+  }));
+  const list = subtitlePlaylist(files, 1, 1);
+  t.deepEqual(checkMediaPlaylist(list), []);
+  t.is(
+    list,
+    mediaPlaylist(files, 1)
+      .replace('VERSION:6', 'VERSION:3')
+      .replaceAll(/#EXT-X-MAP.*\n/g, '')
+      .replaceAll('.m4s', '_1.vtt'),
+  );
 });

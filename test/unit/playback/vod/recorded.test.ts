@@ -5,6 +5,10 @@ import { notedSessions, WEBHOOK_SESSION } from '../../../support/access/access.t
 import { NOON, openPlayback } from '../../../support/playback/recorded.ts';
 import { checkMasterPlaylist } from '../../../support/playlist-rules/master-rules.ts';
 import { checkMediaPlaylist } from '../../../support/playlist-rules/media-rules.ts';
+import type { Packet } from '../../../../src/core/packet.ts';
+import type { SubtitleTrack } from '../../../../src/core/track.ts';
+import { cuePacket, interleaved, subtitleTrack, videoPackets, videoTrack } from '../../../support/media/packets.ts';
+import { recordedBytes } from '../../../support/recording/recorded-mp4.ts';
 import { urisOf } from '../../../support/hls/playlist-uris.ts';
 
 const MASTER = '/app/stream/recorded.m3u8?start=2026-03-05T12:00:08.5Z&duration=10';
@@ -173,4 +177,54 @@ test('an output playlist with that name stays', async (t) => {
   await opened.recordMp4(0, 30);
   t.is((await opened.get(MASTER)).statusCode, 404);
   t.is((await opened.get(`/app/stream/get?${MASTER.split('?')[1]}`)).statusCode, 200);
+});
+
+test('subtitles of recordings are played as HLS: cues of the time of each segment, and of no other', async (t) => {
+  const opened = await openPlayback(t);
+  const [video, english] = [videoTrack(), subtitleTrack({ isDefault: true })];
+  const korean = subtitleTrack({ id: 769, publicName: '한국어', language: 'ko' });
+  const record = (second: number, tracks: readonly SubtitleTrack[], cues: readonly Packet[]) => {
+    const packets = interleaved(videoPackets(video, { from: 100, to: 112, gop: 30 }), [...cues]);
+    const times = { recordTime: 12_000, finishTime: NOON + (second + 12) * 1000 };
+    return opened.record(second, times, recordedBytes([video, ...tracks], packets));
+  };
+  const cue = (track: SubtitleTrack, from: number, seconds: number, text: string) => {
+    return { ...cuePacket(track, from * 1000, text, 'line:80%'), duration: seconds * 1000 };
+  };
+  await record(0, [english], [cue(english, 101, 2, 'one'), cue(english, 104.5, 4, 'two')]);
+  await record(20, [english, korean], [cue(korean, 101, 1, '셋')]);
+  const path = '/app/stream/recorded.m3u8?start=2026-03-05T12:00:00Z&duration=40';
+  const master = await opened.get(path);
+  t.deepEqual(checkMasterPlaylist(master.body), []);
+  t.regex(master.body, /NAME="English",DEFAULT=YES,AUTOSELECT=YES,FORCED=NO,LANGUAGE="en"/);
+  const [first = '', second = ''] = [...master.body.matchAll(/URI="(.*)"/g)].map(([, uri]) => `/app/stream/${uri}`);
+  const texts = async (list: string) => {
+    const { body, statusCode } = await opened.get(list);
+    t.is(statusCode, 200);
+    t.deepEqual(checkMediaPlaylist(body), []);
+    const answers = await Promise.all(pathsIn(body, list).map((one) => opened.get(one)));
+    for (const { statusCode: status, headers } of answers)
+      t.deepEqual([status, headers['content-type']], [200, 'text/vtt; charset=utf-8']);
+    return answers.map((answer) =>
+      answer.body
+        .split('\n\n')
+        .slice(1)
+        .map((text) => text.trim()),
+    );
+  };
+  const shown = (from: string, to: string, text: string) => `00:00:${from} --> 00:00:${to} line:80%\n${text}`;
+  t.deepEqual(await texts(first), [
+    [shown('01.000', '03.000', 'one'), shown('04.500', '06.000', 'two')],
+    [shown('06.000', '08.500', 'two')],
+    [],
+    [],
+  ]);
+  t.deepEqual(await texts(second), [[], [], [shown('13.000', '14.000', '셋')], []]);
+  for (const name of ['subtitles_2.m3u8', `${'x'.repeat(10)}_0_0.vtt`]) {
+    const { statusCode } = await opened.get(first.replace(/[^/]+$/, name));
+    t.is(statusCode, 404, name);
+  }
+  const [segment = ''] = pathsIn((await opened.get(first)).body, first);
+  for (const name of [segment.replace('_0.vtt', '_7.vtt'), segment.replace('_0_0', '_9_0')])
+    t.is((await opened.get(name)).statusCode, 404, name);
 });

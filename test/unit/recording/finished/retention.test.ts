@@ -1,4 +1,4 @@
-import { appendFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
@@ -93,6 +93,26 @@ test('the oldest files are deleted when all are larger than MaxTotalSize', async
   settings = {};
   await retention.look();
   t.deepEqual(retention.kept, []);
+});
+
+test('subtitles beside a file count for MaxTotalSize, and go with it', async (t) => {
+  const { finish, retention, files, root, index } = open(t, () => ({ maxTotalSize: '19' }));
+  const beside = (name: string) => {
+    const path = join(root, name);
+    mkdirSync(root, { recursive: true });
+    writeFileSync(path, 'WEBVTT');
+    return [{ label: 'English', name, inode: statSync(path).ino }];
+  };
+  await finish(20, { subtitles: beside('0.English.vtt') });
+  await finish(10, { subtitles: beside('1.English.vtt') });
+  t.is(await index.total(APP), 22);
+  await retention.look();
+  t.deepEqual(files(), ['1.ts']);
+  t.deepEqual(
+    readdirSync(root).filter((name) => name.endsWith('.vtt')),
+    ['1.English.vtt'],
+  );
+  t.deepEqual(retention.kept, [{ ...APP, keeper: 'file', bytes: 11, limit: 19 }]);
 });
 
 test('what is not delivered stays, with Force it goes', async (t) => {
