@@ -1,6 +1,7 @@
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
 import type { Access } from '../../access/access.ts';
 import { goneSignal, httpAccess } from '../../access/http-request.ts';
+import { HOLD_MS } from '../../access/starting.ts';
 import type { Application } from '../../core/application.ts';
 import type { Counters } from '../../core/counters.ts';
 import type { Registry } from '../../core/registry.ts';
@@ -29,8 +30,6 @@ interface Params {
 
 type Request = FastifyRequest<{ Params: Params }>;
 
-/** Longest wait for the first thumbnail of a stream. */
-const FIRST_MS = 5000;
 /** Excludes the extensions of LL-HLS, which shares the port and may use the same name. */
 const FILE = 'thumb.:extension(^(?!m3u8$|m4s$).+$)';
 
@@ -124,6 +123,6 @@ async function findThumbnail(
     return found && { counters: application.counters, type: found.answer.type, image: found.bytes };
   }
   if (!thumbnails.has(here)) return undefined;
-  const { output, type, image } = await awaitedThumbnail(thumbnails, application, stream, extension, FIRST_MS);
+  const { output, type, image } = await awaitedThumbnail(thumbnails, application, stream, extension, HOLD_MS);
   return { counters: output.counters, type, image };
 }

@@ -129,7 +129,7 @@ test('the newest thumbnail of each codec is served with its type, and not to be 
 
 test.serial('DelayBufferTimeMs: a picture is shown later', async (t) => {
   virtualTime(t);
-  const { goLive, get } = await open(t, { thumbnail: { delayBufferTimeMs: 10_000 } });
+  const { goLive, get } = await open(t, { thumbnail: { delayBufferTimeMs: 15_000 } });
   const track = imageTrack(0, 'PNG');
   goLive([track]).write(picture(track, 'late'));
   await delay(4000);
