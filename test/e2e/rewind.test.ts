@@ -105,7 +105,9 @@ test('after the server was killed, and its publisher has come back, players rewi
   const before = new Map<string, Buffer>();
   for (const master of ['/app/s/llhls.m3u8', '/app/s/ts:playlist.m3u8']) {
     for (const url of await listsOf(kiln.httpUrl(master))) {
-      for (const uri of urisOf(await grown(url, 6), url).filter((name) => /(seg|init)_/.test(name)))
+      const all = urisOf(await grown(url, 6), url).filter((name) => /(seg|init)_/.test(name));
+      // the newest one may not be on the disk yet
+      for (const uri of all.slice(0, -1))
         before.set(new URL(uri).pathname.replace(/.*\//, ''), Buffer.from(await (await fetch(uri)).arrayBuffer()));
     }
   }
@@ -135,7 +137,7 @@ test('after the server was killed, and its publisher has come back, players rewi
       }
     }
   }
-  t.true(checked >= 18, `${checked} files`);
+  t.true(checked >= 15, `${checked} files`);
 });
 
 /** Seconds before the end at which a master playlist lets players start. */

@@ -14,6 +14,7 @@ import type { QualityReports } from '../../quality/quality-reports.ts';
 import type { RelayTree } from '../../directory/relay-tree.ts';
 import type { SessionNames } from '../../directory/session-names.ts';
 import type { StreamDirectory } from '../../directory/stream-directory.ts';
+import { BoundedMap } from '../../lib/bounded-map.ts';
 import { CrossDomainRules } from './http/cors.ts';
 import type { PlayedStream } from './answer/played-stream.ts';
 import { PlaylistCounts } from './answer/counts.ts';
@@ -25,6 +26,7 @@ import { treeKey } from './remote/link.ts';
 import { FeedSessions } from './remote/feed-sessions.ts';
 import { handOverBy } from './sessions/hand-over.ts';
 import { answerElsewhere, findElsewhere } from './rewind/elsewhere.ts';
+import type { RunFiles } from './rewind/run-files.ts';
 import { StreamFolder } from './rewind/stream-folder.ts';
 import { HomeNodes, type CreateHomeNodes } from './sessions/home-nodes.ts';
 import type { RemoteStream } from './remote/stream.ts';
@@ -56,6 +58,9 @@ export interface PlaylistPublisherOptions {
   /** For applications without CrossDomains. */
   readonly crossDomains?: CrossDomainsConfig;
 }
+
+/** Runs of streams of other nodes whose segments were asked for last. */
+const MAX_RUNS = 16;
 
 /** Packages the output streams of this node for one kind of HLS, and serves those of all nodes over HTTP. */
 export class PlaylistPublisher {
@@ -124,11 +129,16 @@ export class PlaylistPublisher {
         return key !== undefined && !tree.hasRoom(key, from, watching - 1);
       },
     });
+    /** By their folder: they remember where they have found segments. */
+    const runs = new BoundedMap<string, RunFiles>(MAX_RUNS);
     answerElsewhere(calls, form.kind, (names, run) => {
       const application = applicationOf(names);
       const dvr = application && form.config(application)?.dvr;
       if (dvr?.enable !== true) return undefined;
-      return new StreamFolder(resolve(dvr.tempStoragePath), names).run(run);
+      const files = new StreamFolder(resolve(dvr.tempStoragePath), names).run(run);
+      const known = runs.get(files.folder) ?? files;
+      runs.set(files.folder, known);
+      return known;
     });
     this.#feeds = new FeedSessions(form, calls, source, log);
     const found = {

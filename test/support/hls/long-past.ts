@@ -147,17 +147,17 @@ export async function writeLongPast(root: string, names: StreamNames, seconds: n
       const body = parts.map(({ data }) => data);
       written = written.then(async () => {
         if (map !== known) await files.write(map, [segment.init.data]);
-        await files.write(name, body);
         const facts = { discontinuity, discontinuitySequence: 0, gap: false, breaks: '' };
-        await files.note(list, {
-          name,
+        const stored = {
+          ...{ list, name },
           msn,
           duration,
           wallClock,
           ...facts,
           init: { name: map },
           ...(keyFrame !== undefined && { keyFrame }),
-        });
+        };
+        await files.store([{ segment: stored, body }]);
       });
     });
   }

@@ -6,7 +6,7 @@ export const FILE_MODE = 0o600;
 const MAX_OPEN = 512;
 const FLAGS = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
-/** Files that lines are added to. They stay open, except those that were used longest ago when there are too many. */
+/** Files that are added to. They stay open, except those that were used longest ago when there are too many. */
 export class AppendFiles {
   readonly #limit: number;
   /** By path, the one that was used last at the end. */
@@ -21,15 +21,24 @@ export class AppendFiles {
     return this.#files.size;
   }
 
-  /** Adds a line to a file, which is no link; it is created if need be. @throws errors of the system: the line may be cut off then */
-  async append(path: string, line: string): Promise<void> {
-    const file = this.#files.get(path) ?? open(path, FLAGS, FILE_MODE);
+  /** Adds to a file, which is no link, by one call; it is created if need be. @throws errors of the system: what was added may be cut off then */
+  async append(path: string, ...pieces: readonly (string | Buffer)[]): Promise<void> {
+    await this.#append(path, undefined, pieces);
+  }
+
+  /** As `append`, to a file that has so many bytes: one that was changed by others is left alone. @throws as `append`; Error for such a file */
+  async appendAt(path: string, at: number, ...pieces: readonly (string | Buffer)[]): Promise<void> {
+    await this.#append(path, at, pieces);
+  }
+
+  async #append(path: string, at: number | undefined, pieces: readonly (string | Buffer)[]): Promise<void> {
+    const file = this.#files.get(path) ?? openAt(path, at);
     this.#files.delete(path);
     this.#files.set(path, file);
     const [oldest] = this.#files.keys();
     if (this.#files.size > this.#limit && oldest !== undefined) void this.close(oldest);
     try {
-      await (await file).writeFile(line);
+      await addTo(await file, pieces);
     } catch (error) {
       await this.close(path);
       throw error;
@@ -45,5 +54,24 @@ export class AppendFiles {
   }
 }
 
-/** Journals and states of all streams in which players rewind. */
+async function openAt(path: string, at: number | undefined): Promise<FileHandle> {
+  const file = await open(path, FLAGS, FILE_MODE);
+  try {
+    if (at !== undefined && (await file.stat()).size !== at) throw new Error(`it was changed by others: ${path}`);
+    return file;
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
+}
+
+async function addTo(file: FileHandle, pieces: readonly (string | Buffer)[]): Promise<void> {
+  const buffers = pieces.map((piece) => (typeof piece === 'string' ? Buffer.from(piece) : piece));
+  const length = buffers.reduce((sum, { length: more }) => sum + more, 0);
+  const { bytesWritten } = length === 0 ? { bytesWritten: 0 } : await file.writev(buffers);
+  // such as on a disk that is full, which then says so
+  if (bytesWritten < length) await file.writeFile(Buffer.concat(buffers).subarray(bytesWritten));
+}
+
+/** Media, journals and states of all streams in which players rewind. */
 export const appended = new AppendFiles(MAX_OPEN);

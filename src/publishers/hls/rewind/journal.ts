@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
+import { PACK_NAME, type Place } from './packs.ts';
 
 /** Somewhat more than the longest segment that can be configured. */
 const MAX_SECONDS = 4000;
@@ -25,6 +26,16 @@ const StoredSegment = Type.Object({
   init: Type.Optional(Type.Object({ name: FileName, encrypted: Type.Optional(Type.Boolean()) })),
   /** Bytes from the begin of the media to the end of its first frame, which can be decoded alone. */
   keyFrame: Type.Optional(Type.Integer({ minimum: 1, maximum: 2 ** 32 - 1 })),
+  /** File name of its media playlist, in a journal of all of them. */
+  list: Type.Optional(Type.String({ pattern: '^[a-z]+_[A-Za-z0-9_]+\\.m3u8$', maxLength: 200 })),
+  /** Where its media is; absent for a gap, and for one whose media is a file of its own. */
+  place: Type.Optional(
+    Type.Object({
+      pack: Type.String({ pattern: PACK_NAME.source }),
+      at: Type.Integer({ minimum: 0, maximum: 2 ** 48 }),
+      bytes: Type.Integer({ minimum: 0, maximum: 2 ** 32 - 1 }),
+    }),
+  ),
 });
 type StoredSegment = Static<typeof StoredSegment>;
 
@@ -36,9 +47,16 @@ const StoredKeys = Type.Object({
 });
 
 /** A complete segment of a media playlist, as `FollowedSegment` describes it, whose media is kept elsewhere. */
-export interface PastSegment extends Omit<StoredSegment, 'init'> {
+export interface PastSegment extends Omit<StoredSegment, 'init' | 'list' | 'place'> {
   /** With playlist lines of the keys of its segments, ended by a line feed; '' or absent for segments in clear. */
   readonly init?: { readonly name: string; readonly keys?: string };
+}
+
+/** A segment of a journal. */
+export interface JournalSegment extends PastSegment {
+  /** In a journal of all media playlists. */
+  readonly list?: string;
+  readonly place?: Place;
 }
 
 let compiled: ReturnType<typeof Compile<typeof StoredSegment>> | undefined;
@@ -51,20 +69,26 @@ export function journalLines(segments: readonly PastSegment[]): string {
 
 /**
  * Line of a journal for a segment, after a line of its keys where they are new.
- * @param before segment of the line before; undefined for the first line
+ * @param before segment of its media playlist in the journal before; undefined for the first one
+ * @param kept its media playlist and place, in a journal of all playlists
  */
-export function journalLine(segment: PastSegment, before?: PastSegment): string {
+export function journalLine(
+  segment: PastSegment,
+  before?: PastSegment,
+  kept?: Pick<JournalSegment, 'list' | 'place'>,
+): string {
   const keys = segment.init?.keys ?? '';
   const isNew = keys !== '' && before?.init?.name !== segment.init?.name;
-  return (isNew ? `${JSON.stringify({ init: segment.init?.name, keys })}\n` : '') + segmentLine(segment);
+  return (isNew ? `${JSON.stringify({ init: segment.init?.name, keys })}\n` : '') + segmentLine(segment, kept);
 }
 
-function segmentLine(segment: PastSegment): string {
+function segmentLine(segment: PastSegment, kept?: Pick<JournalSegment, 'list' | 'place'>): string {
   const { name, msn, duration, wallClock, discontinuity, discontinuitySequence, gap, breaks, init, keyFrame } = segment;
   return `${JSON.stringify({
     ...{ name, msn, duration, wallClock, discontinuity, discontinuitySequence, gap, breaks },
     ...(init && { init: { name: init.name, ...((init.keys ?? '') !== '' && { encrypted: true }) } }),
     ...(keyFrame !== undefined && { keyFrame }),
+    ...kept,
   })}\n`;
 }
 
@@ -72,7 +96,7 @@ function segmentLine(segment: PastSegment): string {
  * Segments of a journal. Damaged lines, such as the last one before a crash, are left out, and so are encrypted segments whose keys
  * were in one.
  */
-export function readJournal(text: string): PastSegment[] {
+export function readJournal(text: string): JournalSegment[] {
   const known = (compiled ??= Compile(StoredSegment));
   const knownKeys = (compiledKeys ??= Compile(StoredKeys));
   const all = new Map<string, string>();

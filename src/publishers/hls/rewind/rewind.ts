@@ -12,7 +12,7 @@ import type { Elsewhere, Holder } from './elsewhere.ts';
 import { LateNodes } from './late-nodes.ts';
 import { addHeld, byNumber, merged, type Held } from './merged.ts';
 import type { PastSegment } from './journal.ts';
-import type { RunFiles } from './run-files.ts';
+import type { RunFiles, Stored } from './run-files.ts';
 import { nameOf, numberedName } from './numbered-name.ts';
 import type { SegmentTimes } from './past-list.ts';
 import { Shelf } from './shelf.ts';
@@ -48,8 +48,12 @@ const FREE_CHECK_MS = 5000;
 const SEGMENTS_PER_TURN = 500;
 /** Segments that are listed in place of gaps in one turn. */
 const SEGMENTS_PER_FILL = 250;
-/** Segments that leave early for each new one while the disk has too little room. */
+/** Segments that leave early for each new one, at least, while the disk has too little room. */
 const EARLY = 2;
+/** Segments of one moment are written at once. Those of renditions that are complete later than this after the first one are written alone. */
+const TOGETHER_MS = 200;
+/** Numbers by which segments of one media playlist may leave later than those of another. */
+const LATE = 4;
 
 /** Memory that waits for the disks of all streams. */
 const disks = new Disks();
@@ -76,6 +80,13 @@ export class Rewind implements Follower {
   readonly #unwritten = new Map<string, FollowedSegment>();
   /** Files that have left their playlist, oldest first, and until when they are kept, by the monotonic clock. */
   readonly #leaving: { readonly name: string; readonly until: number }[] = [];
+  /** Segments that are written next, at once. */
+  #waiting: Waiting[] = [];
+  /** Runs after them. */
+  #after: (() => Promise<void>) | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  /** Segments for which there is room because older ones have left early. */
+  #room = 0;
   /** Last of the steps that run one after the other. Never rejects. */
   #steps: Promise<void> = Promise.resolve();
   #loading: Promise<void> | undefined;
@@ -106,12 +117,12 @@ export class Rewind implements Follower {
       this.#putInit(init.name, init.data);
       this.#do(() => this.#options.files.write(init.name, [init.data]));
     }
-    if (gap) this.#do(() => this.#note(segment));
+    if (gap) this.#write({ shelf, segment });
     else if (this.#disk.isOverloaded) this.#lose(shelf, msn, 'the disk is too slow');
     else {
       this.#unwritten.set(name, segment);
       this.#disk.count(bytes);
-      this.#do(() => this.#store(shelf, segment));
+      this.#write({ shelf, segment });
     }
     this.#trim(shelf);
   }
@@ -172,9 +183,10 @@ export class Rewind implements Follower {
     }
   }
 
-  /** Runs a step after all that was to be written so far. */
+  /** Runs a step after all that was to be written so far, unless another one takes its place until then. */
   afterWrites(step: () => Promise<void>): void {
-    this.#do(step);
+    this.#after = step;
+    this.#later();
   }
 
   /** Resolves when all is written. The files stay. Idempotent. */
@@ -183,9 +195,10 @@ export class Rewind implements Follower {
     this.#state = 'closed';
     await this.#loading;
     this.#late?.close();
+    this.#flush();
     await this.#steps;
     if (!isFirst) return;
-    await this.#options.files.close();
+    await this.#options.files.close().catch((error: unknown) => this.#fault(error));
     this.#options.cache.drop(this);
     this.#disk.close();
   }
@@ -293,24 +306,64 @@ export class Rewind implements Follower {
     this.#inits.set(name, { kind: 'init', type: typeOf(name), body: [data] });
   }
 
-  async #store(shelf: Shelf, segment: FollowedSegment): Promise<void> {
-    const { name, msn, bytes } = segment;
-    try {
-      if (!(await this.#hasRoom(shelf, msn))) return this.#lose(shelf, msn, 'the disk is full');
-      await this.#options.files.write(name, await segment.body());
-      await this.#note(segment);
-      this.#options.counts.storedSegments++;
-      this.#options.counts.storedBytes += bytes;
-    } catch (error) {
-      this.#lose(shelf, msn, (error as Error).message);
-    } finally {
-      this.#unwritten.delete(name);
-      this.#disk.count(-bytes);
-    }
+  #write(waiting: Waiting): void {
+    this.#waiting.push(waiting);
+    // what a crash loses is what players have seen already
+    if (this.#isWhole(waiting.segment.msn)) this.#flush();
+    else this.#later();
   }
 
-  async #note(segment: FollowedSegment): Promise<void> {
-    await this.#options.files.note(segment.list, segment);
+  /** Whether no media playlist lacks a segment that others have. One without the segment before is not waited for. */
+  #isWhole(msn: number): boolean {
+    for (const { past } of this.#shelves.values()) if (past.next === msn && !past.empty) return false;
+    return true;
+  }
+
+  #later(): void {
+    if (this.#state === 'closed') this.#flush();
+    else this.#timer ??= setTimeout(() => this.#flush(), TOGETHER_MS).unref();
+  }
+
+  /** Has all written that waits. */
+  #flush(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const waiting = this.#waiting.splice(0);
+    if (waiting.length > 0) this.#do(() => this.#store(waiting));
+    const after = this.#after;
+    this.#after = undefined;
+    if (after !== undefined) this.#do(after);
+  }
+
+  /** Never rejects. */
+  async #store(waiting: readonly Waiting[]): Promise<void> {
+    const media = waiting.filter(({ segment }) => !segment.gap);
+    const hasRoom = media.length === 0 || (await this.#hasRoom(media).catch((error: unknown) => error as Error));
+    const stored: (Waiting & Stored)[] = [];
+    for (const { shelf, segment } of waiting) {
+      try {
+        if (hasRoom instanceof Error && !segment.gap) throw hasRoom;
+        if (hasRoom === false && !segment.gap) this.#lose(shelf, segment.msn, 'the disk is full');
+        else stored.push({ shelf, segment, body: segment.gap ? undefined : await segment.body() });
+      } catch (error) {
+        this.#lose(shelf, segment.msn, (error as Error).message);
+      }
+    }
+    const { files, counts } = this.#options;
+    try {
+      if (stored.length > 0) await files.store(stored);
+      for (const { segment } of stored) {
+        if (segment.gap) continue;
+        counts.storedSegments++;
+        counts.storedBytes += segment.bytes;
+      }
+    } catch (error) {
+      const lost = stored.filter(({ segment }) => !segment.gap);
+      for (const { shelf, segment } of lost) this.#lose(shelf, segment.msn, (error as Error).message);
+      if (lost.length === 0) this.#fault(error);
+    } finally {
+      for (const { segment } of waiting) if (this.#unwritten.delete(segment.name)) this.#disk.count(-segment.bytes);
+    }
   }
 
   #lose(shelf: Shelf, msn: number, reason: string): void {
@@ -319,8 +372,8 @@ export class Rewind implements Follower {
     this.#options.faults.count(`HLS: a segment is lost to players that rewind: ${reason}`);
   }
 
-  /** Whether the disk has room for a segment. Where it has too little, older ones make room. */
-  async #hasRoom(shelf: Shelf, msn: number): Promise<boolean> {
+  /** Whether the disk has room for segments. Where it has too little, older ones make room: a pack of them. */
+  async #hasRoom(waiting: readonly Waiting[]): Promise<boolean> {
     const { files, minFree, event, onFull, log } = this.#options;
     const now = performance.now();
     if (now - this.#checkedAt >= FREE_CHECK_MS) {
@@ -329,6 +382,7 @@ export class Rewind implements Follower {
       if (isShort && !this.#isShort)
         log.warn({ event: 'rewind.short', folder: files.folder }, 'too little disk space to rewind');
       this.#isShort = isShort;
+      if (!isShort) this.#room = 0;
     }
     if (!this.#isShort) return true;
     if (event) {
@@ -336,11 +390,33 @@ export class Rewind implements Follower {
       onFull();
       return false;
     }
-    const before = Math.min(shelf.past.first + EARLY, msn);
-    const leaving = [...this.#leaving.splice(0).map(({ name }) => name), ...shelf.drop(before)];
+    if (this.#room < waiting.length) {
+      const left = await this.#leaveEarly(waiting);
+      if (left === 0) return false;
+      this.#room += left / EARLY;
+    }
+    this.#room = Math.max(0, this.#room - waiting.length);
+    return true;
+  }
+
+  /** Removes the oldest pack, or else the oldest segments. @returns the number of segments that have left; 0 if no file is gone */
+  async #leaveEarly(waiting: readonly Waiting[]): Promise<number> {
+    const { files } = this.#options;
+    const shelves = [...this.#shelves.values()];
+    const first = this.#first;
+    const { from, to } = (await files.oldest()) ?? { from: Infinity, to: 0 };
+    // earlier versions have left a file for each segment
+    const before = from <= first ? to : first + EARLY;
+    const names = this.#leaving.splice(0).map(({ name }) => name);
+    for (const shelf of shelves) {
+      const own = waiting.find((one) => one.shelf === shelf)?.segment.msn ?? shelf.past.next - 1;
+      names.push(...shelf.drop(Math.min(before, own)));
+    }
     let removed = 0;
-    for (const name of leaving) if (await files.remove(name)) removed++;
-    return removed > 0;
+    for (const name of names) if (await files.remove(name)) removed++;
+    // those that became gaps have left without a name
+    removed += await files.removeBefore(Math.min(before, this.#first));
+    return removed === 0 ? 0 : Math.max(removed, names.length);
   }
 
   #trim(shelf: Shelf): void {
@@ -353,15 +429,29 @@ export class Rewind implements Follower {
       return;
     }
     const now = performance.now();
-    for (const name of shelf.trim(maxSeconds)) this.#leaving.push({ name, until: now + GRACE_MS });
+    const leaving = shelf.trim(maxSeconds);
+    const since = shelf.end - maxSeconds * 1000;
+    // such as those of a track that the publisher sends no more
+    for (const other of this.#shelves.values()) if (other.end < since) leaving.push(...other.drop(Infinity));
+    for (const name of leaving) this.#leaving.push({ name, until: now + GRACE_MS });
+    const first = this.#first;
     while (this.#leaving[0] !== undefined && this.#leaving[0].until <= now) {
       const { name } = this.#leaving.shift() as { readonly name: string };
-      this.#do(async () => void (await files.remove(name)));
+      this.#do(async () => {
+        await files.remove(name);
+        // those that became gaps have left without a name
+        await files.removeBefore(Math.min(first, numberedName(name)?.msn ?? 0) - LATE);
+      });
     }
-    if (files.hasOldJournals(shelf.name, shelf.past.first))
-      this.#do(() => files.removeJournals(shelf.name, shelf.past.first));
+    for (const journal of files.oldJournals(first)) this.#do(async () => void (await files.remove(journal)));
     this.#forgetInits();
     this.#leaveNodes(now);
+  }
+
+  /** Number of the oldest listed segment of any media playlist; 0 where none is listed. */
+  get #first(): number {
+    const listed = [...this.#shelves.values()].filter(({ past }) => !past.empty);
+    return listed.length === 0 ? 0 : Math.min(...listed.map(({ past }) => past.first));
   }
 
   /** Lists as gaps what nodes had that have been away for long. @param now by the monotonic clock */
@@ -444,10 +534,16 @@ export class Rewind implements Follower {
   }
 }
 
+/** A segment that is to be written. */
+interface Waiting {
+  readonly shelf: Shelf;
+  readonly segment: FollowedSegment;
+}
+
 /** Whether a file is not there for good: not only for want of memory, descriptors, or an answer. */
 function isGone(error: unknown): boolean {
   const { code } = error as NodeJS.ErrnoException;
-  return code === 'ENOENT' || code === 'ELOOP';
+  return code === 'ENOENT' || code === 'ELOOP' || code === 'ENODATA';
 }
 
 /** A segment that is read from the disk when it is requested. */

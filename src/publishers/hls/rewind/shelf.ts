@@ -49,6 +49,11 @@ export class Shelf {
     return nameOf(this.shape, msn);
   }
 
+  /** End of its newest segment, in milliseconds since the epoch; -Infinity while it is empty. */
+  get end(): number {
+    return this.past.empty ? -Infinity : this.past.end(this.past.next - 1);
+  }
+
   /** Segments from a number on. @param most limit of their number */
   segments(from: number, most: number): PastSegment[] {
     const { past } = this;
@@ -70,7 +75,7 @@ export class Shelf {
   trim(seconds: number): string[] {
     const { past } = this;
     if (past.empty) return [];
-    const since = past.end(past.next - 1) - seconds * 1000;
+    const since = this.end - seconds * 1000;
     const least = LEAST_TARGETS * Math.round(past.longest);
     let kept = past.seconds;
     let first = past.first;

@@ -55,22 +55,25 @@ test('journals of a run stay open until it is closed', async (t) => {
   const files = new RunFiles(folder);
   const facts = { duration: 2, wallClock: 0, discontinuity: false, discontinuitySequence: 0, gap: true, breaks: '' };
   const list = 'chunklist_0_video_abcdefgh_llhls.m3u8';
-  for (const msn of [0, 1, 999, 1000, 1001])
-    await files.note(list, { name: `seg_0_${msn}_video_abcdefgh_llhls.m4s`, msn, ...facts });
-  t.deepEqual(await openBelow(folder), [`${list}.1000.journal`]);
+  const stored = Array.from({ length: 1002 }, (_, msn) => {
+    const segment = { list, name: `seg_0_${msn}_video_abcdefgh_llhls.m4s`, msn, ...facts };
+    return { segment, body: undefined };
+  });
+  for (const part of [stored.slice(0, 1000), stored.slice(1000)]) await files.store(part);
+  t.regex((await openBelow(folder)).join(' '), /^run_1000_\w{8}\.journal$/);
   await files.close();
   t.deepEqual(await openBelow(folder), []);
   const kept = (await new RunFiles(folder).load(() => t.fail())).get(list) ?? [];
   t.deepEqual(
     kept.map(({ msn }) => msn),
-    [0, 1, 999, 1000, 1001],
+    Array.from({ length: 1002 }, (_, msn) => msn),
   );
 });
 
-test('a segment that an earlier run of the server began is replaced', async (t) => {
+test('an initialization that an earlier run of the server began is replaced', async (t) => {
   const folder = await temporary(t);
-  const name = 'seg_0_1_video_abcdefgh_llhls.m4s';
-  await new RunFiles(folder).write(name, [Buffer.from('half of a segment that was')]);
+  const name = 'init_0_video_abcdefgh_llhls.m4s';
+  await new RunFiles(folder).write(name, [Buffer.from('half of one that was')]);
   await new RunFiles(folder).write(name, [Buffer.from('whole')]);
   t.is(await readFile(join(folder, name), 'utf8'), 'whole');
   t.deepEqual(await readdir(folder), [name]);

@@ -50,10 +50,9 @@ async function open(t: ExecutionContext, own: readonly number[], elsewhere: Else
   const folder = await mkdtemp(join(tmpdir(), 'kiln-late-'));
   const files = new RunFiles(folder);
   await files.write(INIT, [Buffer.from('init')]);
-  for (const msn of own) {
-    await files.write(nameOf(msn), [Buffer.from(`media of ${msn}`)]);
-    await files.note(LIST, segment(msn));
-  }
+  await files.store(
+    own.map((msn) => ({ segment: { ...segment(msn), list: LIST }, body: [Buffer.from(`media of ${msn}`)] })),
+  );
   await files.close();
   const log = createLogger('silent');
   const faults = new FaultLog(log);

@@ -1,6 +1,17 @@
-import { appendFile, mkdir, mkdtemp, readdir, readFile, rm, symlink, unlink, writeFile } from 'node:fs/promises';
+import {
+  appendFile,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  symlink,
+  truncate,
+  unlink,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { createLogger, FaultLog } from '../../../../../src/log/log.ts';
 import { PastCounts } from '../../../../../src/publishers/hls/answer/counts.ts';
@@ -8,6 +19,7 @@ import { MediaCache } from '../../../../../src/publishers/hls/answer/media-cache
 import type { Media } from '../../../../../src/publishers/hls/answer/played-stream.ts';
 import type { FollowedSegment } from '../../../../../src/publishers/hls/answer/segment-followers.ts';
 import { Text } from '../../../../../src/publishers/hls/answer/text.ts';
+import { appended } from '../../../../../src/publishers/hls/rewind/append-files.ts';
 import { journalLine, readJournal } from '../../../../../src/publishers/hls/rewind/journal.ts';
 import { Rewind, type RewindOptions } from '../../../../../src/publishers/hls/rewind/rewind.ts';
 import { RunFiles } from '../../../../../src/publishers/hls/rewind/run-files.ts';
@@ -40,6 +52,29 @@ async function temporary(t: ExecutionContext): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'kiln-rewind-'));
   t.teardown(() => rm(folder, { recursive: true, force: true }));
   return join(folder, 'run');
+}
+
+/** Files of a kind in a folder. */
+async function filesOf(folder: string, kind: 'media' | 'journal'): Promise<string[]> {
+  return (await readdir(folder)).filter((name) => name.endsWith(`.${kind}`)).sort();
+}
+
+/** Writes segments in packs of their own, one after another. */
+async function stored(folder: string, ...segments: readonly FollowedSegment[]): Promise<void> {
+  for (const segment of segments) {
+    const files = new RunFiles(folder);
+    const { init, body } = segment;
+    if (init !== undefined) await files.write(init.name, [init.data]);
+    await files.store([{ segment, body: segment.gap ? undefined : await body() }]);
+    await files.close();
+  }
+}
+
+/** Removes the pack that begins with a segment. */
+async function lose(folder: string, msn: number): Promise<string> {
+  const pack = (await filesOf(folder, 'media')).find((name) => name.startsWith(`pack_${msn}_`)) ?? '';
+  await unlink(join(folder, pack));
+  return join(folder, pack);
 }
 
 async function open(t: ExecutionContext, folder: string, more: Partial<RewindOptions> = {}) {
@@ -94,7 +129,9 @@ test('segments are listed, are served from memory until they are on the disk, an
   t.deepEqual(listed(rewind, 3), there(0, 1, 2));
   t.is(await mediaOf(rewind, nameOf(1)), 'media of 1');
   await written();
-  t.is(await readFile(join(folder, nameOf(2)), 'utf8'), 'media of 2');
+  const [pack = '', ...more] = await filesOf(folder, 'media');
+  t.is(await readFile(join(folder, pack), 'utf8'), 'media of 0media of 1media of 2');
+  t.deepEqual([...more, (await readdir(folder)).length], [3]);
   t.is(await mediaOf(rewind, nameOf(2)), 'media of 2');
   t.is(await mediaOf(rewind, INIT), 'init');
   t.is(rewind.media(nameOf(3)), undefined);
@@ -119,17 +156,25 @@ test('another run of the server finds what is on the disk, and goes on after it'
 
 test('a journal whose last line was cut off, damaged lines, and files that are gone', async (t) => {
   const folder = await temporary(t);
+  await stored(folder, segment(0));
   const first = await open(t, folder);
-  for (const msn of [0, 1, 2, 3]) first.rewind.segment(segment(msn));
+  for (const msn of [1, 2, 3]) first.rewind.segment(segment(msn));
   await first.rewind.close();
-  const [journal = ''] = (await readdir(folder)).filter((name) => name.endsWith('.journal'));
+  const [, journal = ''] = await filesOf(folder, 'journal');
   const lines = (await readFile(join(folder, journal), 'utf8')).split('\n');
-  const foreign = { ...JSON.parse(lines[1] as string), name: '../../etc/passwd' };
+  const foreign = { ...JSON.parse(lines[0] as string), name: '../../etc/passwd' };
+  const second = JSON.parse(lines[1] as string) as { place: object };
+  const outside = { ...second, place: { ...second.place, pack: '../pack_0_abcdefgh.media' } };
+  const beyond = { ...second, place: { ...second.place, bytes: 1000 } };
   await writeFile(
     join(folder, journal),
-    [lines[0], '{"name":"../x"}', 'no JSON', JSON.stringify(foreign), lines[2], lines[3]?.slice(0, 40)].join('\n'),
+    [
+      ...['{"name":"../x"}', 'no JSON', JSON.stringify(foreign), JSON.stringify(outside), JSON.stringify(beyond)],
+      lines[1],
+      lines[2]?.slice(0, 40),
+    ].join('\n'),
   );
-  await unlink(join(folder, nameOf(0)));
+  await lose(folder, 0);
   const { rewind, faults } = await open(t, folder);
   t.deepEqual(listed(rewind, 3), [{ msn: 0, gap: true }, { msn: 1, gap: true }, ...there(2)]);
   t.is(faults.latest, undefined);
@@ -184,12 +229,10 @@ test('a folder that cannot be made costs the past only', async (t) => {
 
 test('a file that is gone, or became a link, is not served, and is a gap from then on', async (t) => {
   const folder = await temporary(t);
-  const { rewind, written } = await open(t, folder);
-  for (const msn of [0, 1, 2]) rewind.segment(segment(msn));
-  await written();
-  await unlink(join(folder, nameOf(0)));
-  await unlink(join(folder, nameOf(1)));
-  await symlink('/etc/hostname', join(folder, nameOf(1)));
+  await stored(folder, segment(0), segment(1), segment(2));
+  const { rewind } = await open(t, folder);
+  await lose(folder, 0);
+  await symlink('/etc/hostname', await lose(folder, 1));
   for (const msn of [0, 1]) await t.throwsAsync(mediaOf(rewind, nameOf(msn)), { code: 'fileNotFound' });
   t.deepEqual(listed(rewind, 3), [{ msn: 0, gap: true }, { msn: 1, gap: true }, ...there(2)]);
   t.is(rewind.media(nameOf(0)), undefined);
@@ -197,19 +240,29 @@ test('a file that is gone, or became a link, is not served, and is a gap from th
 
 test('a disk with too little room: older segments leave early', async (t) => {
   const folder = await temporary(t);
-  const before = await open(t, folder);
-  for (let msn = 0; msn < 6; msn++) before.rewind.segment(segment(msn));
-  await before.rewind.close();
+  for (const first of [0, 4]) {
+    const before = await open(t, folder);
+    for (let msn = first; msn < first + 4; msn++) before.rewind.segment(segment(msn));
+    await before.rewind.close();
+  }
   const { rewind, written } = await open(t, folder, { minFree: Number.MAX_SAFE_INTEGER });
-  rewind.segment(segment(6));
+  rewind.segment(segment(8));
+  rewind.segment(sound(8));
   await written();
-  t.deepEqual(listed(rewind, 7), there(2, 3, 4, 5, 6));
-  t.false((await readdir(folder)).includes(nameOf(1)));
-  for (const msn of [7, 8, 9, 10]) {
+  t.deepEqual(listed(rewind, 9), there(4, 5, 6, 7, 8));
+  t.deepEqual(
+    (await filesOf(folder, 'media')).map((name) => name.split('_')[1]),
+    ['4', '8'],
+  );
+  for (let msn = 9; msn < 14; msn++) {
     rewind.segment(segment(msn));
+    // one of another playlist comes later
+    if (msn > 9) rewind.segment(sound(msn - 1));
     await written();
   }
-  t.deepEqual(listed(rewind, 11), there(10));
+  t.deepEqual(listed(rewind, 14).at(-1), { msn: 13, gap: false });
+  t.true(listed(rewind, 14).length <= 3);
+  t.true((await filesOf(folder, 'media')).length <= 3);
 });
 
 test('a disk with too little room and nothing to remove', async (t) => {
@@ -261,13 +314,14 @@ test('an initialization that no segment needs any more is removed', async (t) =>
 
 test('all segments are read in order, with those that come meanwhile, and lost ones as gaps', async (t) => {
   const folder = await temporary(t);
-  const before = await open(t, folder);
-  for (const msn of [0, 1, 2]) before.rewind.segment(segment(msn));
-  before.rewind.segment(
-    segment(1, { list: 'chunklist_1_audio_abcdefgh_llhls.m3u8', name: 'seg_1_1_audio_abcdefgh_llhls.m4s' }),
+  await stored(folder, segment(0), segment(1), sound(1), segment(2));
+  const packs = (await filesOf(folder, 'media')).filter((name) => name.startsWith('pack_1_'));
+  const texts = await Promise.all(
+    (await filesOf(folder, 'journal')).map((name) => readFile(join(folder, name), 'utf8')),
   );
-  await before.rewind.close();
-  await unlink(join(folder, nameOf(1)));
+  // both have the number of their first segment
+  const lost = packs.find((pack) => texts.some((text) => text.includes(pack) && text.includes(nameOf(1)))) ?? '';
+  await unlink(join(folder, lost));
   const { rewind } = await open(t, folder);
   const found: string[] = [];
   for await (const { name, msn, gap, init, body } of rewind.segments()) {
@@ -362,7 +416,7 @@ test('a journal that is a link, and an initialization that is gone, cost their o
   await first.rewind.close();
   const outside = join(folder, '../outside');
   await writeFile(outside, '');
-  await symlink(outside, join(folder, `${LIST}.2.journal`));
+  await symlink(outside, join(folder, 'run_2_abcdefgh.journal'));
   await unlink(join(folder, 'init_1_audio_abcdefgh_llhls.m4s'));
   const { rewind, written, faults } = await open(t, folder);
   t.deepEqual(listed(rewind, 2), there(0, 1));
@@ -375,15 +429,212 @@ test('a journal that is a link, and an initialization that is gone, cost their o
 
 test('after a line that was cut off a new journal begins', async (t) => {
   const folder = await temporary(t);
-  const files = new RunFiles(folder);
-  for (const name of [INIT, nameOf(0), nameOf(2)]) await files.write(name, [Buffer.from('media')]);
-  await files.note(LIST, segment(0));
-  await appendFile(join(folder, `${LIST}.0.journal`), '{"name":"seg_0_1');
+  await stored(folder, segment(0));
+  const [journal = ''] = await filesOf(folder, 'journal');
+  await appendFile(join(folder, journal), '{"name":"seg_0_1');
   const again = new RunFiles(folder);
   await again.load(() => t.fail());
-  await again.note(LIST, segment(2));
+  await again.store([{ segment: segment(2), body: [Buffer.from('media')] }]);
+  await again.close();
   const { rewind } = await open(t, folder);
   t.deepEqual(listed(rewind, 3), [...there(0), { msn: 1, gap: true }, ...there(2)]);
+});
+
+test('what an earlier version has left is listed, read, and removed: a file for each segment, a journal for each playlist', async (t) => {
+  const folder = await temporary(t);
+  await mkdir(folder);
+  for (const msn of [0, 1]) {
+    await writeFile(join(folder, nameOf(msn)), `media of ${msn}`);
+    await appendFile(join(folder, `${LIST}.0.journal`), journalLine(segment(msn)));
+  }
+  await appendFile(join(folder, `${LIST}.0.journal`), journalLine(segment(2)));
+  await writeFile(join(folder, INIT), 'init');
+  const { rewind, written } = await open(t, folder, { maxSeconds: 20 });
+  t.deepEqual(listed(rewind, 3), [...there(0, 1), { msn: 2, gap: true }]);
+  t.is(await mediaOf(rewind, nameOf(1)), 'media of 1');
+  for (let msn = 3; msn < 1100; msn++) rewind.segment(segment(msn));
+  await written();
+  rewind.segment(segment(1100));
+  await written();
+  t.deepEqual(
+    (await filesOf(folder, 'journal')).filter((name) => name.includes('.m3u8')),
+    [],
+  );
+  await rewind.close();
+  await new RunFiles(folder).removeAll();
+  t.deepEqual(await readdir(dirname(folder)), []);
+});
+
+test('segments of all playlists of one moment are written by one call, and found by another node', async (t) => {
+  const folder = await temporary(t);
+  const { rewind, written } = await open(t, folder);
+  for (const msn of [0, 1]) {
+    rewind.segment(segment(msn));
+    rewind.segment(sound(msn));
+  }
+  await written();
+  const another = new RunFiles(folder);
+  const { lists, last } = await another.page(undefined, () => t.fail());
+  t.deepEqual([...lists.keys()], [LIST, SOUND]);
+  t.is(last, undefined);
+  t.deepEqual((await another.read(nameOf(1))).toString(), 'media of 1');
+  t.deepEqual((await another.read(INIT)).toString(), 'init');
+  await t.throwsAsync(another.read(nameOf(2)), { code: 'ENOENT' });
+  // a journal that is still written names it now
+  rewind.segment(segment(2));
+  await written();
+  t.deepEqual((await another.read(nameOf(2))).toString(), 'media of 2');
+});
+
+test('a segment that no playlist has any more goes with the last one of its pack', async (t) => {
+  const folder = await temporary(t);
+  const files = new RunFiles(folder);
+  for (const msns of [
+    [0, 1],
+    [2, 3],
+  ]) {
+    await files.store(msns.map((msn) => ({ segment: segment(msn), body: [Buffer.from(`media of ${msn}`)] })));
+    await files.close();
+  }
+  t.deepEqual(await files.oldest(), { from: 0, to: 2 });
+  t.false(await files.remove(nameOf(0)));
+  t.is((await filesOf(folder, 'media')).length, 2);
+  t.true(await files.remove(nameOf(1)));
+  t.is((await filesOf(folder, 'media')).length, 1);
+  t.deepEqual(await files.oldest(), { from: 2, to: 4 });
+  t.false(await files.remove(nameOf(1)));
+  t.is((await files.read(nameOf(3))).toString(), 'media of 3');
+  await files.close();
+});
+
+test('a pack that was begun before a crash, and that no journal names, goes with those of its time', async (t) => {
+  const folder = await temporary(t);
+  await stored(folder, segment(0));
+  await writeFile(join(folder, 'pack_1_abcdefgh.media'), 'half of one');
+  await stored(folder, segment(2));
+  const files = new RunFiles(folder);
+  await files.load(() => t.fail());
+  t.is(await files.removeBefore(1), 1);
+  t.deepEqual(await files.oldest(), { from: 1, to: 2 });
+  t.is(await files.removeBefore(2), 1);
+  t.deepEqual(await files.oldest(), { from: 2, to: 3 });
+  t.is((await files.read(nameOf(2))).toString(), 'media of 2');
+  t.is((await filesOf(folder, 'media')).length, 1);
+});
+
+test('a pack that is cut off costs the segments of its end', async (t) => {
+  const folder = await temporary(t);
+  const first = await open(t, folder);
+  for (const msn of [0, 1]) first.rewind.segment(segment(msn));
+  await first.rewind.close();
+  const { rewind } = await open(t, folder);
+  t.deepEqual(listed(rewind, 2), there(0, 1));
+  const [pack = ''] = await filesOf(folder, 'media');
+  await truncate(join(folder, pack), 15);
+  await t.throwsAsync(mediaOf(rewind, nameOf(1)), { code: 'fileNotFound' });
+  t.is(await mediaOf(rewind, nameOf(0)), 'media of 0');
+  t.deepEqual(listed(rewind, 2), [...there(0), { msn: 1, gap: true }]);
+  t.deepEqual(listed((await open(t, folder)).rewind, 2), [...there(0), { msn: 1, gap: true }]);
+});
+
+test('a pack that others have changed while it was closed is left alone', async (t) => {
+  const folder = await temporary(t);
+  const files = new RunFiles(folder);
+  const store = (msn: number) => files.store([{ segment: segment(msn), body: [Buffer.from(`media of ${msn}`)] }]);
+  await store(0);
+  const [pack = ''] = await filesOf(folder, 'media');
+  await appended.close(join(folder, pack));
+  await appendFile(join(folder, pack), 'something');
+  await t.throwsAsync(store(1), { message: /changed by others/ });
+  await store(2);
+  t.is((await files.read(nameOf(0))).toString(), 'media of 0');
+  t.is((await files.read(nameOf(2))).toString(), 'media of 2');
+  await files.close();
+  const found = (await new RunFiles(folder).load(() => t.fail())).get(LIST) ?? [];
+  t.deepEqual(
+    found.map(({ msn }) => msn),
+    [0, 2],
+  );
+});
+
+test('after the folder was removed, new segments go to a new one, with a journal', async (t) => {
+  const folder = await temporary(t);
+  const files = new RunFiles(folder);
+  const store = (msn: number) => files.store([{ segment: segment(msn), body: [Buffer.from(`media of ${msn}`)] }]);
+  await store(0);
+  await rm(folder, { recursive: true });
+  t.true((await files.free()) > 0);
+  await store(1);
+  await files.close();
+  const lists = await new RunFiles(folder).load(() => t.fail());
+  t.deepEqual(
+    lists.get(LIST)?.map(({ msn, gap }) => ({ msn, gap })),
+    there(1),
+  );
+});
+
+test('a disk with too little room: segments in files of an earlier version leave a few at a time', async (t) => {
+  const folder = await temporary(t);
+  await mkdir(folder);
+  await writeFile(join(folder, INIT), 'init');
+  for (let msn = 0; msn < 8; msn++) {
+    await writeFile(join(folder, nameOf(msn)), `media of ${msn}`);
+    await appendFile(join(folder, `${LIST}.0.journal`), journalLine(segment(msn)));
+  }
+  await stored(folder, segment(8), segment(9));
+  const { rewind, written } = await open(t, folder, { minFree: Number.MAX_SAFE_INTEGER });
+  rewind.segment(segment(10));
+  await written();
+  t.deepEqual(listed(rewind, 11), there(2, 3, 4, 5, 6, 7, 8, 9, 10));
+});
+
+test('a disk with too little room: a pack whose segments were lost leaves, too', async (t) => {
+  const folder = await temporary(t);
+  await stored(folder, segment(0), segment(1), segment(2));
+  const { rewind, written } = await open(t, folder, { minFree: Number.MAX_SAFE_INTEGER });
+  rewind.shelf(LIST)?.past.markGap(0);
+  rewind.segment(segment(3));
+  await written();
+  t.deepEqual(listed(rewind, 4), there(1, 2, 3));
+  t.deepEqual(
+    (await filesOf(folder, 'media')).map((name) => name.split('_')[1]),
+    ['1', '2', '3'],
+  );
+});
+
+test('the past of a track that comes no more leaves after the time, with its journals', async (t) => {
+  const folder = await temporary(t);
+  const first = await open(t, folder);
+  for (const msn of [0, 1]) {
+    first.rewind.segment(segment(msn));
+    first.rewind.segment(sound(msn));
+  }
+  await first.rewind.close();
+  const { rewind, written } = await open(t, folder, { maxSeconds: 6 });
+  for (let msn = 2; msn < 4; msn++) rewind.segment(segment(msn));
+  t.deepEqual(times(rewind, SOUND).length, 2);
+  for (let msn = 4; msn < 10; msn++) rewind.segment(segment(msn));
+  t.deepEqual(times(rewind, SOUND), []);
+  t.is(rewind.media(sound(1).name), undefined);
+  await written();
+  t.deepEqual(
+    (await filesOf(folder, 'journal')).map((name) => name.split('_')[1]),
+    ['2'],
+  );
+});
+
+test('a segment is written when all playlists have theirs of that moment, and no later', async (t) => {
+  const folder = await temporary(t);
+  const stores: string[][] = [];
+  const files = new RunFiles(folder);
+  files.store = async (segments) => void stores.push(segments.map(({ segment: { name } }) => name));
+  const { rewind } = await open(t, folder, { files });
+  for (const msn of [0, 1]) {
+    rewind.segment(segment(msn));
+    rewind.segment(sound(msn));
+  }
+  while (stores.length < 3) await new Promise((done) => setImmediate(done));
+  t.deepEqual(stores, [[nameOf(0)], [sound(0).name], [nameOf(1), sound(1).name]]);
 });
 
 test('a journal with far too many holes begins the list anew, again and again', async (t) => {
@@ -403,9 +654,9 @@ test('many who ask for one segment cause one read', async (t) => {
   let reads = 0;
   const files = new RunFiles(folder);
   const read = files.read.bind(files);
-  files.read = (name, most) => {
+  files.read = (name) => {
     if (name === nameOf(0)) reads++;
-    return read(name, most);
+    return read(name);
   };
   const { rewind } = await open(t, folder, { files });
   const bodies = await Promise.all(Array.from({ length: 50 }, () => mediaOf(rewind, nameOf(0))));
