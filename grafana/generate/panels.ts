@@ -165,6 +165,10 @@ const STREAMS: DashboardSpec = {
             limits: [0.05, 0.2],
           },
         ),
+        graph('Audio against video', 's', [{ expr: `kiln_stream_av_offset_seconds{${STREAM}}`, legend: STREAM_NAME }], {
+          about:
+            'By timestamps and arrival at the input: above 0 audio is late. Viewers notice 125 ms of it, or 45 ms where it is early (ITU-R BT.1359).',
+        }),
         graph(
           'Packets lost on the way in',
           'cps',

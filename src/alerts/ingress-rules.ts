@@ -16,14 +16,19 @@ export interface IngressSample {
     readonly hasBframes: boolean;
   }[];
   readonly audios: readonly { readonly samplerate: number }[];
+  /** By how much audio is late against video, in milliseconds; undefined while that is not known. */
+  readonly avOffset: number | undefined;
 }
 
 /** Limit of the key frame interval in seconds (docs/compatibility.md#alerts). */
 const LONG_KEY_FRAME_INTERVAL = 4;
 
 /** Violations of the rules by an input stream, each rule once. */
-export function brokenRules(rules: IngressRules, { bitrate, videos, audios }: IngressSample): AlertMessage[] {
-  const { longKeyFrameInterval, hasBFrames } = rules;
+export function brokenRules(
+  rules: IngressRules,
+  { bitrate, videos, audios, avOffset = 0 }: IngressSample,
+): AlertMessage[] {
+  const { longKeyFrameInterval, hasBFrames, maxAVOffset = Infinity } = rules;
   const longest = Math.max(0, ...videos.map(({ keyFrameInterval }) => keyFrameInterval));
   return [
     ...outside([bitrate], rules.minBitrate, rules.maxBitrate, {
@@ -55,6 +60,14 @@ export function brokenRules(rules: IngressRules, { bitrate, videos, audios }: In
       rules.maxSamplerate,
       { code: 'INGRESS_SAMPLERATE', what: 'samplerate', unit: ' Hz' },
     ),
+    ...(Math.abs(avOffset) > maxAVOffset
+      ? [
+          {
+            code: 'INGRESS_AV_OFFSET',
+            description: `The ingress stream's audio is ${Math.abs(avOffset).toFixed(0)} ms ${avOffset > 0 ? 'late' : 'early'} against its video, more than the configured ${maxAVOffset} ms`,
+          },
+        ]
+      : []),
     ...(longKeyFrameInterval && longest > LONG_KEY_FRAME_INTERVAL
       ? [
           {

@@ -142,6 +142,7 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'Ingress/MaxHeight': 'Higher video.',
   'Ingress/MinSamplerate': 'A lower sample rate.',
   'Ingress/MaxSamplerate': 'A higher sample rate.',
+  'Ingress/MaxAVOffset': 'Audio and video further apart, in milliseconds, in either direction.',
   'Ingress/LongKeyFrameInterval': 'More than 4 s between key frames.',
   'Ingress/HasBFrames': 'B-frames.',
   'Rules/Egress': 'Of output streams.',

@@ -1,3 +1,4 @@
+import { AvOffset, type AvOffsetFigures } from './av-offset.ts';
 import type { Packet } from './packet.ts';
 import { toSeconds } from './timebase.ts';
 import { isMedia } from './track.ts';
@@ -55,6 +56,7 @@ export class ArrivalClock {
   /** Media time of the packet that arrived last, in seconds. */
   #newest: number | undefined;
   readonly #places = new Map<number, Place>();
+  readonly #avOffset = new AvOffset();
   /** Changes when the timestamps of the source jump. */
   #epoch = 0;
   #startedAt = -Infinity;
@@ -88,6 +90,11 @@ export class ArrivalClock {
     return this.#places.get(trackId)?.jitter ?? 0;
   }
 
+  /** By how much audio is late against video; undefined while there is too little of them. */
+  get avOffset(): AvOffsetFigures | undefined {
+    return this.#avOffset.figures;
+  }
+
   /** Records the arrival of a packet. @param now milliseconds since the epoch */
   note(packet: Packet, now = Date.now()): void {
     const { track, dts } = packet;
@@ -97,6 +104,7 @@ export class ArrivalClock {
     this.#newest = shown;
     const offset = now - shown * 1000;
     if (!this.#isOnTimeline(track.id, decoded, offset, now)) return;
+    this.#avOffset.note(track.type, track.id, offset, now);
     if (this.#startedAt === -Infinity) this.#startedAt = now;
     if (offset < this.#offset - EARLIER_MS) {
       this.#gainedAt = now;
@@ -132,6 +140,7 @@ export class ArrivalClock {
   #jump(): void {
     this.#epoch++;
     this.#offset = Infinity;
+    this.#avOffset.restart();
   }
 
   #noteLateness(offset: number, now: number): void {

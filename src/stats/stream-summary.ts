@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox';
+import type { AvOffsetFigures } from '../core/av-offset.ts';
 import type { Flow } from '../core/counters.ts';
 import { keyFrameSeconds } from '../core/meter.ts';
 import type { Registry } from '../core/registry.ts';
@@ -43,6 +44,15 @@ export const StreamSummary = Type.Object({
   jitter: Type.Number({
     description: 'How unevenly packets arrive, in milliseconds: the interarrival jitter of RFC 3550 of the worst track',
   }),
+  avOffset: Type.Optional(
+    Type.Object(
+      { latest: Type.Number(), average: Type.Number(), worst: Type.Number() },
+      {
+        description:
+          'By how much the timestamps of audio are later than those of the video that arrives with it, in milliseconds: in the last two seconds, on average, and at worst',
+      },
+    ),
+  ),
   lostPackets: Type.Integer({ description: 'Packets of the input that never came, as its transport tells' }),
   droppedPackets: Type.Integer({
     description: 'Packets dropped because viewers, encoders or recordings were too slow',
@@ -126,6 +136,7 @@ function summary(input: InputStream): Omit<StreamSummary, 'vhost' | 'app' | 'nod
     // recordings and pushes count as connections, but are no viewers
     viewers: counters.totalConnections - counters.publishers.file - counters.publishers.push,
     jitter: rounded(Math.max(0, ...tracks.map(({ id }) => arrival.jitter(id)))),
+    ...(arrival.avOffset && { avOffset: roundedFigures(arrival.avOffset) }),
     lostPackets: counters.lostPackets,
     droppedPackets: counters.droppedPackets,
     ...(srt && { srt }),
@@ -135,6 +146,10 @@ function summary(input: InputStream): Omit<StreamSummary, 'vhost' | 'app' | 'nod
 /** Bits per second of a flow; 0 without recent traffic. */
 export function rate({ avgThroughput, lastTime }: Flow): number {
   return Date.now() - lastTime > SILENT_MS ? 0 : avgThroughput;
+}
+
+function roundedFigures({ latest, average, worst }: AvOffsetFigures): AvOffsetFigures {
+  return { latest: rounded(latest), average: rounded(average), worst: rounded(worst) };
 }
 
 function rounded(value: number): number {

@@ -16,6 +16,8 @@ const Ingress = optional({
   maxHeight: number(),
   minSamplerate: number(),
   maxSamplerate: number(),
+  /** Milliseconds, in either direction. */
+  maxAVOffset: number(),
   longKeyFrameInterval: flag(false),
   hasBFrames: flag(false, { aliases: ['hasBFrame'] }),
 });

@@ -90,6 +90,11 @@ function trackFamilies(streams: AllStreams): Family[] {
       () => jitters(streams),
     ),
     gauge(
+      'kiln_stream_av_offset_seconds',
+      'By how much the timestamps of audio are later than those of the video that arrives with it, over the last two seconds.',
+      () => avOffsets(streams),
+    ),
+    gauge(
       'kiln_stream_track_bidirectional_frames',
       'Whether a video track has B-frames, with which WebRTC players stutter.',
       () => ofTracks(streams, isVideo, ({ hasBframes }) => Number(hasBframes)),
@@ -170,6 +175,13 @@ function* jitters(streams: AllStreams): Iterable<Sample> {
     if (input === undefined) continue;
     for (const track of tracks)
       if (isTimed(track)) yield { sharedLabels: track.labels, value: input.arrival.jitter(track.id) / 1000 };
+  }
+}
+
+function* avOffsets(streams: AllStreams): Iterable<Sample> {
+  for (const { input, labels } of streams.listed) {
+    const figures = input?.arrival.avOffset;
+    if (figures !== undefined) yield { sharedLabels: labels, value: figures.latest / 1000 };
   }
 }
 

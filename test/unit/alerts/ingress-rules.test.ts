@@ -3,7 +3,7 @@ import { brokenRules, type IngressRules, type IngressSample } from '../../../src
 
 const NONE: IngressRules = { streamStatus: false, longKeyFrameInterval: false, hasBFrames: false };
 const VIDEO = { width: 1280, height: 720, framerate: 30, keyFrameInterval: 1, hasBframes: false };
-const SAMPLE: IngressSample = { bitrate: 2_000_000, videos: [VIDEO], audios: [{ samplerate: 48_000 }] };
+const SAMPLE: IngressSample = { bitrate: 2_000_000, videos: [VIDEO], audios: [{ samplerate: 48_000 }], avOffset: -40 };
 
 const codes = (rules: Partial<IngressRules>, sample: Partial<IngressSample> = {}): string[] =>
   brokenRules({ ...NONE, ...rules }, { ...SAMPLE, ...sample }).map(({ code }) => code);
@@ -25,6 +25,18 @@ test('each bound of an ingress rule is checked on both of its sides', (t) => {
     const beyond = rule.startsWith('min') ? bound + 1 : bound - 1;
     t.deepEqual(codes({ [rule]: beyond }), [code]);
   }
+});
+
+test('audio may be late or early by as much as the rule says, and by anything while that is not known', (t) => {
+  const rule = { maxAVOffset: 100 };
+  for (const avOffset of [undefined, 0, 100, -100]) t.deepEqual(codes(rule, { avOffset }), []);
+  for (const avOffset of [101, -101]) t.deepEqual(codes(rule, { avOffset }), ['INGRESS_AV_OFFSET']);
+  t.deepEqual(codes({}, { avOffset: 5000 }), []);
+  const [late] = brokenRules({ ...NONE, ...rule }, { ...SAMPLE, avOffset: 301 });
+  t.is(
+    late?.description,
+    "The ingress stream's audio is 301 ms late against its video, more than the configured 100 ms",
+  );
 });
 
 test('a measured frame rate is not compared to the last digit', (t) => {

@@ -14,6 +14,8 @@ import { connectionsText, Viewers } from './viewers.js';
 /** @import { Api, StreamName } from './api.js' */
 /** @import { View } from './parts.js' */
 
+/** Milliseconds by which viewers notice that audio is late (ITU-R BT.1359). */
+const NOTICED_MS = 125;
 /** Codecs of thumbnails. */
 const IMAGES = new Set(['JPEG', 'PNG', 'WEBP', 'AVIF']);
 
@@ -145,6 +147,10 @@ function health({ input }, glance, counted, rate) {
     ['B-frames', video && warning(hasBframes ? 'yes: WebRTC viewers may see stutter' : 'none', hasBframes)],
     ['Key frames', video && warning(KEY_FRAMES[keyFrames] ?? keyFrames, keyFrames !== 'closed')],
     ['Jitter', glance && `${glance.jitter.toFixed(1)} ms`],
+    [
+      'Audio against video',
+      glance?.avOffset && warning(avOffsetText(glance.avOffset), Math.abs(glance.avOffset.latest) > NOTICED_MS),
+    ],
     ['Lost on the way in', glance && warning(packets(glance.lostPackets), glance.lostPackets > 0)],
     ...srtFacts('SRT in', glance?.srt?.in),
     ...srtFacts('SRT out', glance?.srt?.out),
@@ -153,6 +159,11 @@ function health({ input }, glance, counted, rate) {
     ['Connections', connectionsText(counted.connections)],
     ['At most', `${counted.maxTotalConnections} connections at a time`],
   ]);
+}
+
+/** @param {{ latest: number, average: number, worst: number }} figures milliseconds */
+function avOffsetText({ latest, average, worst }) {
+  return `${latest.toFixed(0)} ms late, ${average.toFixed(0)} on average, ${worst.toFixed(0)} at worst`;
 }
 
 /**

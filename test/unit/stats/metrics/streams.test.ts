@@ -172,11 +172,14 @@ test('metrics of lost packets and of jitter on the way in', async (t) => {
   for (let i = 0; i < 100; i++) {
     const packet = { track: tracks[0], dts: i * 3600, pts: i * 3600, duration: 3600, key: true, data: Buffer.alloc(1) };
     input.arrival.note(packet, from + i * 40 + (i % 2) * 20);
+    const heard = { ...packet, track: tracks[1], dts: i * 1920, pts: i * 1920 };
+    input.arrival.note(heard, from + i * 40 - 300);
   }
   const body = await scrape();
   t.is(valueOf(body, 'kiln_stream_lost_packets_total', { stream: 'live' }), 3);
   const jitter = valueOf(body, 'kiln_stream_track_arrival_jitter_seconds', { stream: 'live', kind: 'video' }) ?? 0;
   t.true(jitter > 0.019 && jitter <= 0.02, `${jitter}`);
+  t.is(valueOf(body, 'kiln_stream_av_offset_seconds', { stream: 'live' }), 0.3);
   input.close('gone');
   t.false((await scrape()).includes('arrival_jitter_seconds{'));
 });
