@@ -39,7 +39,6 @@ export class PastBlock {
   readonly #offsets = new Uint32Array(MOST + 1);
   #text: Buffer = Buffer.alloc(0);
   #count = 0;
-  #hasGaps = false;
   /** Last lines of I-frames that were asked for. */
   #iFrameLines: { readonly from: number; readonly to: number; readonly piece: TextPiece } | undefined;
   /** Last piece of the text that was asked for. */
@@ -50,11 +49,6 @@ export class PastBlock {
     this.init = init?.name;
     this.keys = init?.keys ?? '';
     this.#query = query;
-  }
-
-  /** Whether some segment is, or was, a gap. */
-  get hasGaps(): boolean {
-    return this.#hasGaps;
   }
 
   /** Media sequence number of the segment that follows. */
@@ -73,7 +67,6 @@ export class PastBlock {
     this.#wallClocks[index] = wallClock;
     this.#discontinuities[index] = discontinuitySequence;
     this.#iFrames[index] = keyFrame ?? 0;
-    this.#hasGaps ||= gap;
     this.#flags[index] = (gap ? IS_GAP : 0) | (discontinuity ? IS_DISCONTINUITY : 0);
     const date = new Date(wallClock).toISOString();
     const lines =
@@ -143,7 +136,6 @@ export class PastBlock {
     if (this.isGap(msn)) return;
     const index = msn - this.first;
     this.#flags[index] = (this.#flags[index] as number) | IS_GAP;
-    this.#hasGaps = true;
     const [from, to] = [this.#offsets[index] as number, this.#offsets[index + 1] as number];
     const at = from + this.#text.subarray(from, to).lastIndexOf('#EXTINF');
     // lines that were handed out stay as they are

@@ -69,11 +69,6 @@ export class PastList {
     return this.#hasIFrames;
   }
 
-  /** Whether some segment is a gap. */
-  get hasGaps(): boolean {
-    return this.#blocks.some((block) => block.hasGaps);
-  }
-
   /** Number of segments that became gaps. */
   get changes(): number {
     return this.#changes;

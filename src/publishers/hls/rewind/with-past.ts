@@ -1,5 +1,5 @@
 import { targetOf } from '../../../packaging/listed-duration.ts';
-import { listedVersion, SKIP_VERSION } from '../../../packaging/listed-version.ts';
+import { GAP_VERSION, SKIP_VERSION } from '../../../packaging/listed-version.ts';
 import type { ChunklistForm } from '../../../packaging/playlist.ts';
 import { changedLines } from '../../../packaging/drm/key-tags.ts';
 import { TextPiece } from '../answer/text.ts';
@@ -9,7 +9,7 @@ import type { PastList } from './past-list.ts';
 const HEAD =
   /^(#EXTM3U\n(?:#EXT-X-(?:VERSION|TARGETDURATION|SERVER-CONTROL|PART-INF):.*\n)*)#EXT-X-MEDIA-SEQUENCE:(\d+)\n(?:#EXT-X-DISCONTINUITY-SEQUENCE:(\d+)\n)?/;
 const DISCONTINUITY = '#EXT-X-DISCONTINUITY\n';
-const VERSION = /^#EXT-X-VERSION:(\d+)/m;
+const VERSION = /^#EXT-X-VERSION:\d+/m;
 const TARGET = /^#EXT-X-TARGETDURATION:(\d+)$/m;
 /** A gap at the head of the segments. */
 const GAP_AT_HEAD =
@@ -59,8 +59,10 @@ export function withPast(list: string, past: PastList | undefined, options: Past
   const target = Math.max(Number(TARGET.exec(given)?.[1] ?? 0), targetOf(longest));
   const tags = given.replace(TARGET, `#EXT-X-TARGETDURATION:${target}`);
   const isSkippable = tags.includes('CAN-BLOCK-RELOAD=YES');
-  const offered = isSkippable ? offeringSkips(tags, target) : tags;
-  const top = (reaches && past.hasGaps ? withGaps(offered) : offered) + (event ? '#EXT-X-PLAYLIST-TYPE:EVENT\n' : '');
+  // a past may come to have gaps, for which the version must not change (RFC 8216bis 6.2.1)
+  const versioned = tags.replace(VERSION, `#EXT-X-VERSION:${isSkippable ? SKIP_VERSION : GAP_VERSION}`);
+  const top =
+    (isSkippable ? offeringSkips(versioned, target) : versioned) + (event ? '#EXT-X-PLAYLIST-TYPE:EVENT\n' : '');
   const segments = list.slice(head.length);
   if (!reaches) return [top, list.slice(given.length)].map(toPiece);
   const { first } = past;
@@ -123,14 +125,7 @@ function afterInit(segments: string, init: string | undefined, keys: string): st
 
 function offeringSkips(tags: string, target: number): string {
   const until = `,CAN-SKIP-UNTIL=${SKIP_UNTIL_TARGETS * target}`;
-  return tags
-    .replace(VERSION, `#EXT-X-VERSION:${SKIP_VERSION}`)
-    .replace(/,CAN-SKIP-UNTIL=[\d.]+/, '')
-    .replace(/^(#EXT-X-SERVER-CONTROL:.*)$/m, `$1${until}`);
-}
-
-function withGaps(tags: string): string {
-  return tags.replace(VERSION, (_, version: string) => `#EXT-X-VERSION:${listedVersion(Number(version), true)}`);
+  return tags.replace(/,CAN-SKIP-UNTIL=[\d.]+/, '').replace(/^(#EXT-X-SERVER-CONTROL:.*)$/m, `$1${until}`);
 }
 
 /**
