@@ -1,6 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { hasRoom, ranked, type Cluster, type NodeIdentity, type NodeRow } from '#cluster';
+import { isEnabled } from '../config/enables.ts';
 import type { Application } from '../core/application.ts';
 import type { Registry } from '../core/registry.ts';
 import { urlWithoutReport } from '../quality/carried-report.ts';
@@ -92,7 +93,9 @@ export class Redirects {
     const application = registry.resolve(arrival.hostName)?.applications.get(app);
     if (application === undefined) return undefined;
     // browsers send a token to no other origin (Fetch standard, HTTP-redirect fetch)
-    if (arrival.bearer !== undefined && application.vhost.config.jwt !== undefined) return undefined;
+    const protocol = module === 'hls' ? 'hlsv3' : module;
+    const { jwt } = application.vhost.config;
+    if (arrival.bearer !== undefined && isEnabled(jwt?.enables, { direction: 'outgoing', protocol })) return undefined;
     const able = rows.filter((row) => row.id !== cluster.self.id && takes(row, module, isSecure));
     const owner = directory.known(application, stream)?.owner.id;
     // all full nodes choose alike: one node comes to relay the stream, and not each of them

@@ -77,7 +77,7 @@ export class Disk {
   /** Counts bytes that wait no longer, and will not be written. */
   drop(bytes: number): void {
     if (this.#queue !== undefined) this.#queue.dropped += bytes;
-    this.#resize(-bytes);
+    this.#resize(-bytes, false);
   }
 
   /** Calls the system when it is this recording's turn. */
@@ -91,9 +91,9 @@ export class Disk {
     this.#disks.release();
   }
 
-  #resize(by: number): void {
+  #resize(by: number, isTaken = true): void {
     this.#queued += by;
     this.#disks.count(by);
-    if (this.#line !== undefined) this.#queue?.resize(this.#line, by);
+    if (this.#line !== undefined) this.#queue?.resize(this.#line, by, isTaken);
   }
 }

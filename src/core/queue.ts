@@ -79,13 +79,16 @@ export class Queue {
     return line;
   }
 
-  /** More waits in a line, or with a negative number less: the oldest, which were taken or dropped. */
-  resize(line: WaitingLine, by: number): void {
-    if (by === 0) return;
+  /**
+   * More waits in a line, or with a negative number less: the oldest. A line that has left does not count.
+   * @param isTaken whether they were taken, and not dropped
+   */
+  resize(line: WaitingLine, by: number, isTaken = true): void {
+    if (by === 0 || !this.#lines.has(line)) return;
     const now = this.#resize(by);
     if (by > 0) return line.add(by, now);
     const waits = (this.#waits ??= new Histogram(WAIT_BOUNDS));
-    line.take(-by, now, (milliseconds, count) => waits.add(milliseconds, count));
+    line.take(-by, now, (milliseconds, count) => isTaken && waits.add(milliseconds, count));
   }
 
   /** A reader has left, with what waits in its line. Idempotent. */

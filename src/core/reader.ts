@@ -166,7 +166,7 @@ export class Reader {
     this.#keep(kept);
     this.#gate = gate;
     this.#drop(queued.length - kept.length, isNews);
-    this.#count();
+    this.#count(false);
   }
 
   #drop(packets: number, isNews: boolean): void {
@@ -175,9 +175,10 @@ export class Reader {
     if (this.#shared !== undefined) this.#shared.dropped += packets;
   }
 
-  /** Updates the shared count after a change of the queue. */
-  #count(): void {
-    if (this.#line !== undefined) this.#shared?.resize(this.#line, this.#queue.length - this.#taken - this.#line.size);
+  /** Updates the shared count after a change of the queue. @param isTaken whether fewer packets were taken, and not dropped */
+  #count(isTaken = true): void {
+    if (this.#line === undefined) return;
+    this.#shared?.resize(this.#line, this.#queue.length - this.#taken - this.#line.size, isTaken);
   }
 
   /** As many of the queued packets, from a key frame on, as the limits allow. */

@@ -29,9 +29,12 @@ export const QueueEntry = Type.Object({
   inputPerSecond: Type.Integer(),
   node: Type.String({ description: 'Id of the node that has the queue' }),
   outputPerSecond: Type.Integer(),
-  p50WaitingTime: Type.Integer({ description: 'Milliseconds that half of what was taken of late had waited at most' }),
-  p95WaitingTime: Type.Integer({ description: 'Milliseconds that 95 % of it had waited at most' }),
-  p99WaitingTime: Type.Integer({ description: 'Milliseconds that 99 % of it had waited at most' }),
+  // nodes of earlier versions do not have the next three
+  p50WaitingTime: Type.Optional(
+    Type.Integer({ description: 'Milliseconds that half of what was taken of late had waited at most' }),
+  ),
+  p95WaitingTime: Type.Optional(Type.Integer({ description: 'Milliseconds that 95 % of it had waited at most' })),
+  p99WaitingTime: Type.Optional(Type.Integer({ description: 'Milliseconds that 99 % of it had waited at most' })),
   peak: Type.Integer({ description: 'The most that has waited at once' }),
   size: Type.Integer({ description: 'What waits now' }),
   threshold: Type.Integer({ description: 'A size beyond it is congestion; 0 until the rate is known' }),

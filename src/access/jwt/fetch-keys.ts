@@ -11,7 +11,7 @@ const OK = 200;
 /** Fetches JWK Sets from where the guard allows it. */
 export function fetchKeys(guard: OutboundGuard): FetchKeys {
   return async (url, signal) => {
-    const answer = await httpRequest(guard, new URL(url), { accept: ACCEPT, signal });
+    const answer = await httpRequest(guard, new URL(url), { accept: ACCEPT, signal, staysSecure: true });
     const { statusCode } = answer.response;
     if (statusCode !== OK) {
       answer.socket.destroy();

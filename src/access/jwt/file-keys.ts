@@ -35,7 +35,8 @@ export class FileKeys implements KeySource {
   async #look(): Promise<void> {
     try {
       const bytes = await this.#file.changed();
-      if (bytes !== undefined) this.#keys = readKeys(bytes.toString());
+      if (bytes === undefined) return;
+      this.#keys = readKeys(bytes.toString());
       this.#failure = undefined;
     } catch (error) {
       const reason = (error as Error).message;

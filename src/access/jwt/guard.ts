@@ -37,7 +37,7 @@ async function judge(
   try {
     const { issuer, audience } = jwt;
     const claims = await verifyToken(token, sources.of(jwt), { issuer, audience });
-    checkPermissions(claims, request);
+    await checkPermissions(claims, request);
     const until = sessionEnd(claims);
     if (until !== undefined && until <= Date.now())
       throw new Denial('tokenExpired', 'the time for sessions of the token is over');

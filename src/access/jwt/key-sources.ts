@@ -37,8 +37,7 @@ export class KeySources {
       const { fetch } = this.#options;
       const make = (): RemoteKeys => new RemoteKeys({ url: jwksUrl, fetch, log: this.#log });
       const source = known(this.#remote, jwksUrl, make, (forgotten) => forgotten.close());
-      source.keepMs = keepKeys;
-      return source;
+      return { keys: (id) => source.keys(id, keepKeys) };
     }
     if (keyFile !== undefined) {
       const path = resolve(this.#options.folder, keyFile);

@@ -1,7 +1,8 @@
 import type { Logger } from '../../log/log.ts';
 import { Denial } from '../denial.ts';
-import { hasKey, type KeySource } from './key-source.ts';
-import { readKeys, type TokenKey } from './keys.ts';
+import { shownUrl } from '../../protocols/outbound/shown.ts';
+import { hasKey } from './key-source.ts';
+import { KeySetError, readKeys, type TokenKey } from './keys.ts';
 
 /** Fetches a JWK Set. @throws Error */
 export type FetchKeys = (url: string, signal: AbortSignal) => Promise<string>;
@@ -22,7 +23,7 @@ const REFRESH_MS = 600_000;
 const RETRY_MS = 10_000;
 
 /** The keys behind a URL. The last ones that could be fetched stay, for a limited time, while the URL cannot be read. */
-export class RemoteKeys implements KeySource {
+export class RemoteKeys {
   readonly #options: RemoteKeysOptions;
   readonly #now: () => number;
   readonly #log: Logger;
@@ -35,8 +36,6 @@ export class RemoteKeys implements KeySource {
   #pending: Promise<void> | undefined;
   #retry: NodeJS.Timeout | undefined;
   #failure: string | undefined;
-  /** Milliseconds for which keys are used after they were fetched. */
-  keepMs = 0;
 
   constructor(options: RemoteKeysOptions) {
     this.#options = options;
@@ -44,15 +43,17 @@ export class RemoteKeys implements KeySource {
     this.#log = options.log;
   }
 
-  async keys(id: string | undefined): Promise<readonly TokenKey[]> {
+  /** @param keepMs milliseconds for which keys are used after they were fetched */
+  async keys(id: string | undefined, keepMs: number): Promise<readonly TokenKey[]> {
     const now = (this.#usedAt = this.#now());
     const age = now - this.#fetchedAt;
-    const isUsable = age < this.keepMs;
-    const needed = !isUsable || !hasKey(this.#keys, id);
+    // while the server answers, keys that it has withdrawn do not outlive a time without clients
+    const isForgotten = age >= 2 * REFRESH_MS && this.#failure === undefined;
+    const needed = age >= keepMs || isForgotten || !hasKey(this.#keys, id);
     if ((needed || age >= REFRESH_MS) && now - this.#triedAt >= LEAST_BETWEEN_MS) void this.#fetch();
     // all clients that need new keys wait for the same fetch
     if (needed) await this.#pending;
-    if (this.#now() - this.#fetchedAt >= this.keepMs)
+    if (this.#now() - this.#fetchedAt >= keepMs)
       throw new Denial('tokenKeys', `there are no keys for tokens: ${this.#failure ?? 'they are not there yet'}`);
     return this.#keys;
   }
@@ -71,11 +72,12 @@ export class RemoteKeys implements KeySource {
   }
 
   async #read(): Promise<void> {
-    const { url, fetch } = this.#options;
+    const { fetch } = this.#options;
+    const url = shownUrl(this.#options.url);
     clearTimeout(this.#retry);
     this.#triedAt = this.#now();
     try {
-      this.#keys = readKeys(await fetch(url, this.#end.signal));
+      this.#keys = publicKeys(await fetch(this.#options.url, this.#end.signal));
       this.#fetchedAt = this.#now();
       if (this.#failure !== undefined) this.#log.info({ url }, 'the keys for tokens can be read again');
       this.#failure = undefined;
@@ -87,4 +89,11 @@ export class RemoteKeys implements KeySource {
       if (this.#now() - this.#usedAt < REFRESH_MS) this.#retry = setTimeout(() => void this.#fetch(), RETRY_MS).unref();
     }
   }
+}
+
+/** A secret that a URL publishes is none: every reader of it could sign tokens. @throws KeySetError when no other key is left */
+function publicKeys(text: string): readonly TokenKey[] {
+  const keys = readKeys(text).filter(({ key }) => key.type === 'public');
+  if (keys.length === 0) throw new KeySetError('there are secrets alone among its keys, which a URL cannot keep');
+  return keys;
 }

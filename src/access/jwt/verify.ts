@@ -26,18 +26,26 @@ export async function verifyToken(
   source: KeySource,
   { issuer, audience }: Expected,
 ): Promise<JWTPayload> {
-  jose ??= import('jose');
+  jose ??= import('jose').catch((error: unknown) => {
+    jose = undefined;
+    throw error;
+  });
   const { decodeProtectedHeader, errors, jwtVerify } = await jose;
   const { kid, alg } = headerOf(() => decodeProtectedHeader(token));
-  const keys = (await source.keys(kid)).filter((key) => key.algorithm === alg && hasKey([key], kid));
+  const algorithm = alg === 'Ed25519' ? 'EdDSA' : alg;
+  const keys = (await source.keys(kid)).filter((key) => key.algorithm === algorithm && hasKey([key], kid));
   const options = {
     clockTolerance: CLOCK_SKEW_S,
     ...(issuer !== undefined && { issuer }),
     ...(audience !== undefined && { audience }),
   };
-  for (const { key, algorithm } of keys) {
+  for (const { key } of keys) {
     try {
-      return (await jwtVerify(token, key, { ...options, algorithms: [algorithm] })).payload;
+      const { payload } = await jwtVerify(token, key, { ...options, algorithms: [String(alg)] });
+      // RFC 7519 section 4.1.3
+      if (audience === undefined && payload.aud !== undefined)
+        throw new Denial('tokenClaims', 'the token is for an audience, and this virtual host has no Audience');
+      return payload;
     } catch (error) {
       // keys without names are tried in turn
       if (error instanceof errors.JWSSignatureVerificationFailed) continue;

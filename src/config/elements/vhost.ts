@@ -30,6 +30,17 @@ interface JwtValues {
   readonly jwksUrl?: URL;
   readonly keyFile?: string;
   readonly secretKey?: string;
+  enables?: { providers: string; publishers: string };
+}
+
+/** Modules whose clients can send a token. */
+const TOKEN_PROVIDERS = ['rtmp', 'webrtc', 'srt', 'rtsp'];
+const TOKEN_PUBLISHERS = ['webrtc', 'llhls', 'hlsv3', 'playback', 'thumbnail', 'srt', 'ovt', 'rtsp', 'rtmp', 'flv'];
+
+/** A module that no client comes by would guard nothing. */
+function known(names = '', modules: readonly string[], fail: (text: string) => void): void {
+  const unknown = names.split(',').filter((name) => name.trim() !== '' && !modules.includes(name.trim().toLowerCase()));
+  if (unknown.length > 0) fail(`has ${unknown.join(', ')}, which is none of ${modules.join(', ')}`);
 }
 
 /** Checks of signed tokens (RFC 7519), with keys from one of the first three elements. */
@@ -46,9 +57,14 @@ const Jwt = optional(
     enables: enables(),
   },
   {
-    rule: ({ jwksUrl, keyFile, secretKey }: JwtValues, fail: Fail) => {
+    complete: (jwt: JwtValues) => {
+      jwt.enables ??= { providers: TOKEN_PROVIDERS.join(','), publishers: TOKEN_PUBLISHERS.join(',') };
+    },
+    rule: ({ jwksUrl, keyFile, secretKey, enables }: JwtValues, fail: Fail) => {
       const given = [jwksUrl, keyFile, secretKey].filter((source) => source !== undefined);
       if (given.length !== 1) fail([], 'needs JWKSUrl, KeyFile or SecretKey, and one of them alone');
+      known(enables?.providers, TOKEN_PROVIDERS, (text) => fail(['enables', 'providers'], text));
+      known(enables?.publishers, TOKEN_PUBLISHERS, (text) => fail(['enables', 'publishers'], text));
     },
   },
 );

@@ -26,6 +26,8 @@ export interface HttpRequestOptions {
   readonly headersFor?: (url: URL) => Readonly<Record<string, string>>;
   /** Called with each answer, those that lead elsewhere included. */
   readonly onAnswer?: (url: URL, response: IncomingMessage) => void;
+  /** A redirect from `https:` leads to `https:` alone. */
+  readonly staysSecure?: boolean;
   /** Ends the request, without an answer. */
   readonly signal?: AbortSignal;
 }
@@ -76,6 +78,8 @@ export async function httpRequest(guard: OutboundGuard, target: URL, options: Ht
     answer.socket.destroy();
     const next = parseLinkedUrl(headers.location, url);
     if (next === undefined) throw guard.error(`${shownUrl(url.href)} leads to something else than a URL of HTTP`);
+    if (options.staysSecure === true && url.protocol === 'https:' && next.protocol !== 'https:')
+      throw guard.error(`${shownUrl(url.href)} leads to a URL without TLS`);
     if (redirects === MAX_REDIRECTS) throw guard.error(`${shownUrl(target.href)} leads to other URLs without end`);
     url = next;
   }

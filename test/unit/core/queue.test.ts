@@ -92,3 +92,12 @@ test.serial('a slow reader does not make those beside it seem slow', async (t) =
   t.is(counted(queue.waiting), 0);
   t.is(counted(queue.waits), 2, 'nobody took the rest');
 });
+
+test('packets that are dropped do not count as taken after a wait', (t) => {
+  const queue = new Queue('srt', { seconds: 2.5 });
+  const { sink, reader } = open(queue);
+  sink.open = false;
+  for (let i = 0; i < 100; i++) reader.push(video(i / 10, i % 20 === 0));
+  t.true(queue.dropped > 0);
+  t.is(queue.waits?.counts.reduce((sum, count) => sum + count, 0) ?? 0, 0);
+});

@@ -42,7 +42,7 @@ export class DumpedList implements GrowingText {
     if (earlier === undefined || head === undefined || !earlier.endsWith(END)) return;
     const value = (tag: string): number => Number(new RegExp(`^#EXT-X-${tag}:(\\d+)$`, 'm').exec(tags)?.[1] ?? 0);
     this.body = earlier.slice(head.length, -END.length);
-    this.#version = value('VERSION');
+    this.#version = listedVersion(value('VERSION'), this.body.includes('#EXT-X-GAP'));
     this.#target = value('TARGETDURATION');
     this.#first = value('MEDIA-SEQUENCE');
     this.#discontinuities = value('DISCONTINUITY-SEQUENCE');

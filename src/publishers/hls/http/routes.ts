@@ -147,9 +147,9 @@ async function serveMaster(
   directory.counts.answered('master', 200);
   noteReport(directory, application, streamName, stream, queryOf(request.url), exchange);
   const { text, viewer: player } = master;
-  return sendText(text, stream.config.cacheControl.masterPlaylistMaxAge, exchange, (bytes) =>
-    viewers.sent(bytes, player),
-  );
+  // a cache does not know a token in a header, and would hand on the session that it has opened
+  const maxAge = guarded && arrival.bearer !== undefined ? 0 : stream.config.cacheControl.masterPlaylistMaxAge;
+  return sendText(text, maxAge, exchange, (bytes) => viewers.sent(bytes, player));
 }
 
 function queryOf(url: string): string {

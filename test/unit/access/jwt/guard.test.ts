@@ -29,13 +29,15 @@ import { vhostConfig } from '../../core/support.ts';
 const URL_OF_KEYS = 'https://id.example/keys';
 const MAY = { kiln_permissions: [{ action: 'read', path: 'app/stream' }] };
 
-function setUp(t: ExecutionContext, jwt: object, keys = '') {
+const ENABLES = { enables: { providers: 'rtmp,srt', publishers: 'llhls,webrtc,playback' } };
+
+function setUp(t: ExecutionContext, jwt: object, keys = '', enables: object = ENABLES) {
   const sources = new KeySources({ folder: '/', fetch: async () => keys, log: pino({ enabled: false }) });
   t.teardown(() => sources.close());
   const guard = jsonWebTokens(sources);
   const config = vhostConfig({
     ...{ name: 'guarded', host: { names: ['*'] }, applications: [] },
-    jwt: { enables: { providers: 'rtmp,srt', publishers: 'llhls,webrtc,playback' }, ...jwt },
+    jwt: { ...enables, ...jwt },
   });
   const vhost = new Registry().createVhost(config, true);
   /** The verdict, or why the request is refused. */
@@ -53,7 +55,7 @@ function setUp(t: ExecutionContext, jwt: object, keys = '') {
 
 const bearing = (bearer: string): AccessRequest => playRequest({ protocol: 'llhls', bearer });
 
-for (const signer of [RSA, EC, ED, HMAC])
+for (const signer of [RSA, EC, ED])
   test(`a token by ${signer.algorithm} admits whom it permits`, async (t) => {
     const { judge } = setUp(t, { jwksUrl: URL_OF_KEYS }, keySet({ other: OTHER_EC, mine: signer }));
     t.deepEqual(await judge(bearing(token(signer, MAY, { kid: 'mine' }))), {});
@@ -62,6 +64,32 @@ for (const signer of [RSA, EC, ED, HMAC])
     t.is(await judge(bearing(token(signer, MAY, { kid: 'other' }))), 'tokenSignature');
     t.is(await judge(bearing(token(signer, MAY, { kid: 'unknown' }))), 'tokenSignature');
   });
+
+test('a token by HS256 admits whom it permits', async (t) => {
+  const { judge } = setUp(t, { secretKey: SECRET });
+  t.deepEqual(await judge(bearing(token(HMAC, MAY, { kid: 'any' }))), {});
+  t.is(await judge(bearing(token(hmacSigner(`${SECRET}!`), MAY))), 'tokenSignature');
+});
+
+test('Ed25519 goes by both of its names (RFC 9864)', async (t) => {
+  const { judge } = setUp(t, { jwksUrl: URL_OF_KEYS }, keySet({ mine: ED }));
+  t.deepEqual(await judge(bearing(token(ED, MAY, { alg: 'Ed25519' }))), {});
+});
+
+test('a token for an audience is refused where none is configured', async (t) => {
+  const { judge } = setUp(t, { secretKey: SECRET });
+  t.is(await judge(bearing(token(HMAC, { ...MAY, aud: 'shop' }))), 'tokenClaims');
+});
+
+test('without Enables, every module needs a token; a name that no module has is an error', async (t) => {
+  const { judge } = setUp(t, { secretKey: SECRET }, '', {});
+  for (const protocol of ['flv', 'hlsv3', 'thumbnail', 'rtsp'] as const)
+    t.is(await judge(playRequest({ protocol })), 'tokenMissing', protocol);
+  t.is(await judge(publishRequest({ protocol: 'webrtc' })), 'tokenMissing');
+  t.throws(() => setUp(t, { secretKey: SECRET, enables: { publishers: 'webrtc,hls' } }), {
+    message: /has hls, which is none of/,
+  });
+});
 
 test('keys without names are tried in turn', async (t) => {
   const keys = JSON.stringify({ keys: [OTHER_EC.jwk, EC.jwk] });

@@ -1,7 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import { RemoteKeys } from '../../../../src/access/jwt/remote-keys.ts';
-import { EC, keySet, RSA } from '../../../support/access/tokens.ts';
+import { EC, HMAC, keySet, RSA } from '../../../support/access/tokens.ts';
 import { until } from '../../../support/time/until.ts';
 
 const MINUTE = 60_000;
@@ -21,9 +21,8 @@ function remote(t: ExecutionContext, keepMs = 60 * MINUTE) {
     },
     log,
   });
-  source.keepMs = keepMs;
   t.teardown(() => source.close());
-  const ids = async (id?: string) => (await source.keys(id)).map((key) => key.id);
+  const ids = async (id?: string) => (await source.keys(id, keepMs)).map((key) => key.id);
   const fetched = (count: number) => until(`fetch ${count}`, () => state.fetches >= count);
   return { source, state, lines, ids, fetched };
 }
@@ -87,4 +86,21 @@ test('without keys nobody comes in, and clients do not ask for them again and ag
     await t.throwsAsync(() => ids('one'), { message: /there is no key of RS256/ });
   // the server itself tries again every ten seconds
   t.true(state.fetches < 10);
+});
+
+test('keys that were withdrawn while nobody came are not used', async (t) => {
+  const { ids, state } = remote(t, 24 * 60 * MINUTE);
+  await ids('one');
+  state.answer = keySet({ two: RSA });
+  state.now += 600 * MINUTE;
+  t.deepEqual(await ids('one'), ['two']);
+});
+
+test('secrets that a URL publishes are not taken', async (t) => {
+  const { ids, state } = remote(t);
+  state.answer = keySet({ one: EC, secret: HMAC });
+  t.deepEqual(await ids('one'), ['one']);
+  state.answer = keySet({ secret: HMAC });
+  state.now += 20 * MINUTE;
+  await t.notThrowsAsync(() => ids('one'), 'the last ones stay');
 });
