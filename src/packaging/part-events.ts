@@ -2,7 +2,7 @@ import type { DataTrack } from '../core/track.ts';
 
 /** A track whose events HLS packages carry. */
 export interface CarriedTrack extends DataTrack {
-  readonly codec: 'ID3v2' | 'SCTE35';
+  readonly codec: 'ID3v2' | 'SCTE35' | 'KLV';
 }
 
 /** An event with its place in the stream; times are media time in seconds. */
@@ -23,7 +23,7 @@ const MAX_WAITING_BYTES = 1024 * 1024;
 const MAX_LATE_SECONDS = 10;
 
 export function isCarried(track: DataTrack): track is CarriedTrack {
-  return track.codec === 'ID3v2' || track.codec === 'SCTE35';
+  return track.codec === 'ID3v2' || track.codec === 'SCTE35' || track.codec === 'KLV';
 }
 
 /** Holds events until the part that covers their time: media from an encoder may be seconds late. */

@@ -46,21 +46,24 @@ export const FRAGMENTS: PartForm<Buffer> = {
     return describe(track, version);
   },
   part: ({ type }, _init, sequence, start, samples, events) => {
-    const data = fragment(type, sequence, start, samples, events.map(emsgOf));
+    const data = fragment(type, sequence, start, samples, emsgsOf(events));
     return { data, bytes: data.length };
   },
 };
 
 /** Schemes that identify an event to players ("Carriage of ID3 Timed Metadata in CMAF"; SCTE 214-3). */
-const SCHEMES: Readonly<Record<CarriedTrack['codec'], { readonly scheme: string; readonly value: string }>> = {
+const SCHEMES: Partial<Record<CarriedTrack['codec'], { readonly scheme: string; readonly value: string }>> = {
   // the value that OvenMediaEngine's players know (docs/compatibility.md#events)
   ID3v2: { scheme: 'https://aomedia.org/emsg/ID3', value: 'OvenMediaEngine' },
   SCTE35: { scheme: 'urn:scte:scte35:2013:bin', value: '' },
 };
 
-/** Box `emsg` of an event. */
-export function emsgOf({ id, track, time, data }: TimedEvent): Buffer {
-  // the first frame of a part may be shown before the timeline begins
-  const milliseconds = Math.max(0, Math.ceil(time * 1000 - 1e-3));
-  return emsg({ ...SCHEMES[track.codec], time: milliseconds, id, message: data });
+/** Boxes `emsg` of the events that have a scheme: KLV has its place in MPEG-TS alone. */
+export function emsgsOf(events: readonly TimedEvent[]): Buffer[] {
+  return events.flatMap(({ id, track, time, data }) => {
+    const scheme = SCHEMES[track.codec];
+    // the first frame of a part may be shown before the timeline begins
+    const milliseconds = Math.max(0, Math.ceil(time * 1000 - 1e-3));
+    return scheme === undefined ? [] : [emsg({ ...scheme, time: milliseconds, id, message: data })];
+  });
 }

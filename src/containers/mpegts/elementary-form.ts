@@ -58,6 +58,8 @@ export function formOf(track: Track): ElementaryForm {
       return plain(track, STREAM_TYPE.metadataPes, STREAM_ID.private1, [
         { tag: DESCRIPTOR.metadata, data: Buffer.concat([ID3, Buffer.of(0, METADATA_FLAGS)]) },
       ]);
+    case 'KLV':
+      return plain(track, STREAM_TYPE.privatePes, STREAM_ID.private1, [registration(FORMAT.klv)]);
     case 'SCTE35':
       return plain(track, STREAM_TYPE.scte35, undefined);
     default:

@@ -3,7 +3,7 @@ import { DESCRIPTOR, EXTENSION, FORMAT, STREAM_TYPE, type Descriptor } from './s
 import type { ProgramMap, ProgramStream } from './tables.ts';
 
 /** Form of a stream's payload. */
-export type TsForm = 'H264' | 'H265' | 'ADTS' | 'LATM' | 'MPEG audio' | 'AC-3' | 'Opus' | 'ID3' | 'SCTE-35';
+export type TsForm = 'H264' | 'H265' | 'ADTS' | 'LATM' | 'MPEG audio' | 'AC-3' | 'Opus' | 'ID3' | 'KLV' | 'SCTE-35';
 
 /** Supported stream of a program. */
 export interface ElementaryStream {
@@ -31,6 +31,7 @@ const KINDS: Readonly<Record<TsForm, ElementaryStream['kind']>> = {
   'AC-3': 'audio',
   Opus: 'audio',
   ID3: 'data',
+  KLV: 'data',
   'SCTE-35': 'data',
 };
 
@@ -51,6 +52,7 @@ const PRIVATE_FORMATS: ReadonlyMap<string, TsForm> = new Map<string, TsForm>([
   [FORMAT.ac3, 'AC-3'],
   [FORMAT.eac3, 'AC-3'],
   [FORMAT.h265, 'H265'],
+  [FORMAT.klv, 'KLV'],
 ]);
 const PRIVATE_DESCRIPTORS: ReadonlyMap<number, TsForm> = new Map([
   [DESCRIPTOR.ac3, 'AC-3'],
@@ -89,7 +91,7 @@ export function elementaryStreams(map: ProgramMap): (ElementaryStream | UnknownS
 }
 
 function formOf({ type, descriptors }: ProgramStream): TsForm | undefined {
-  if (type === STREAM_TYPE.metadataPes) return isId3(descriptors) ? 'ID3' : undefined;
+  if (type === STREAM_TYPE.metadataPes) return metadataForm(descriptors);
   if (type !== STREAM_TYPE.privatePes) return FORMS.get(type);
   const byFormat = PRIVATE_FORMATS.get(registration(descriptors) ?? '');
   if (byFormat !== undefined) return byFormat;
@@ -114,9 +116,12 @@ function registration(descriptors: readonly Descriptor[]): string | undefined {
   return format !== undefined && /^[ -~]{4}$/.test(format) ? format : undefined;
 }
 
-/** Whether a metadata descriptor names ID3, by identifiers of application and format (2.6.60). */
-function isId3(descriptors: readonly Descriptor[]): boolean {
-  return descriptors.some(({ tag, data }) => tag === DESCRIPTOR.metadata && data.includes(FORMAT.id3, 0, 'latin1'));
+/** Form of timed metadata: a registration or metadata descriptor names it, by identifiers of application and format (2.6.60). */
+function metadataForm(descriptors: readonly Descriptor[]): TsForm | undefined {
+  const names = (format: string): boolean =>
+    descriptors.some(({ tag, data }) => tag === DESCRIPTOR.metadata && data.includes(format, 0, 'latin1'));
+  if (names(FORMAT.id3)) return 'ID3';
+  return registration(descriptors) === FORMAT.klv || names(FORMAT.klv) ? 'KLV' : undefined;
 }
 
 /** Language of a language descriptor (2.6.18); undefined for `und` and codes that are no letters. */

@@ -1,3 +1,4 @@
+import { isKlv } from '../../codecs/klv.ts';
 import { STREAM_ID } from './stream-types.ts';
 
 const CELL_HEADER_BYTES = 5;
@@ -9,8 +10,21 @@ const ID3_HEADER_BYTES = 10;
  * 2.12.4); undefined for anything else.
  */
 export function id3Of(streamId: number, payload: Buffer): Buffer | undefined {
-  const tags = streamId === STREAM_ID.metadata ? cellsOf(payload) : payload;
+  const tags = contentOf(streamId, payload);
   return tags.length >= ID3_HEADER_BYTES && tags.toString('latin1', 0, 3) === ID3_MAGIC ? tags : undefined;
+}
+
+/**
+ * Returns the KLV items in a PES packet, plain (asynchronous) or in metadata access unit cells (synchronous; MISB ST 1402);
+ * undefined for anything else.
+ */
+export function klvOf(streamId: number, payload: Buffer): Buffer | undefined {
+  const items = contentOf(streamId, payload);
+  return isKlv(items) ? items : undefined;
+}
+
+function contentOf(streamId: number, payload: Buffer): Buffer {
+  return streamId === STREAM_ID.metadata ? cellsOf(payload) : payload;
 }
 
 function cellsOf(payload: Buffer): Buffer {

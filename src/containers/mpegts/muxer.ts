@@ -5,7 +5,7 @@ import { formOf, isForeseen, programDescriptors, type ElementaryForm } from './e
 import { packetCount } from './packet-writer.ts';
 import { checkLength, pesHeaderBytes } from './pes-writer.ts';
 import { writePlanned, type PlannedUnit, type TsUnit } from './planned-unit.ts';
-import { Pids } from './pids.ts';
+import { Pids, sharesPid } from './pids.ts';
 import { ProgramClock } from './program-clock.ts';
 import { ProgramTables, writeTables } from './program-tables.ts';
 import { buildPmt, PROGRAM, sectionPackets, type ListedProgram } from './section-writer.ts';
@@ -36,7 +36,7 @@ const TABLES_INTERVAL = 22_500;
  */
 export class TsMuxer {
   #tracks: readonly Track[] = [];
-  /** Streams by track id; all event tracks of a codec share one, because players read no more. */
+  /** Streams by track id; event tracks of a codec may share one. */
   #streams = new Map<number, TsStream>();
   #omitted: Omitted[] = [];
   #leader: TsStream | undefined;
@@ -71,8 +71,7 @@ export class TsMuxer {
     this.#tracks = tracks;
     this.#omitted = [];
     for (const track of tracks) {
-      const isEvents = track.type === 'data';
-      const shared = isEvents ? streams.find((stream) => stream.track.codec === track.codec) : undefined;
+      const shared = sharesPid(track) ? streams.find((stream) => stream.track.codec === track.codec) : undefined;
       const stream = shared ?? this.#streamOf(track, used);
       if (stream === undefined) continue;
       if (shared === undefined) {

@@ -53,6 +53,7 @@ export const FORMAT = Object.freeze({
   opus: 'Opus',
   h265: 'HEVC',
   id3: 'ID3 ',
+  klv: 'KLVA',
   scte35: 'CUEI',
 });
 

@@ -4,7 +4,7 @@ import { initSegment } from '../../containers/fmp4/init.ts';
 import { protectedEntry, type Pattern, type TrackProtection } from '../../containers/fmp4/protection.ts';
 import { sampleEntry, UnsupportedTrackError } from '../../containers/fmp4/sample-entry.ts';
 import type { MediaTrack } from '../../core/track.ts';
-import { emsgOf, FRAGMENTS, type PartForm } from '../part-form.ts';
+import { emsgsOf, FRAGMENTS, type PartForm } from '../part-form.ts';
 import type { Init } from '../segment.ts';
 import type { KeySchedule } from './key-schedule.ts';
 import { keyAttributes, sessionAttributes } from './key-tags.ts';
@@ -60,7 +60,7 @@ export function encryptedFragments(schedule: KeySchedule): PartForm<Buffer> {
       if (inClear.has(init) || key === undefined) return FRAGMENTS.part(track, init, sequence, start, samples, events);
       const encrypted = encryptedTrack(track, key, tracks.get(track.id));
       tracks.set(track.id, encrypted);
-      const data = encryptedFragment(track, encrypted, sequence, start, samples, events.map(emsgOf));
+      const data = encryptedFragment(track, encrypted, sequence, start, samples, emsgsOf(events));
       return { data, bytes: data.length };
     },
   };

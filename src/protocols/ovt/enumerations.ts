@@ -41,6 +41,7 @@ export const BITSTREAM = Object.freeze({
   pcmu: 251,
   flac: 250,
   g722: 249,
+  klv: 248,
 });
 
 /** Numbers of video, audio, image and subtitle codecs; event tracks have 0. The highest are extensions of Kiln, between nodes. */
@@ -82,7 +83,13 @@ const AUDIO: ReadonlySet<string> = new Set<AudioCodec>([
 ]);
 
 /** Numbers of data formats. All but ID3v2 are extensions of Kiln, between nodes. */
-const DATA_ID: Readonly<Record<DataCodec, number>> = Object.freeze({ ID3v2: 0, SCTE35: 255, CUE: 254, AMF: 253 });
+const DATA_ID: Readonly<Record<DataCodec, number>> = Object.freeze({
+  ID3v2: 0,
+  SCTE35: 255,
+  CUE: 254,
+  AMF: 253,
+  KLV: 252,
+});
 
 export function codecId(codec: Codec): number {
   return codec in DATA_ID ? DATA_ID[codec as DataCodec] : CODEC_ID[codec as Exclude<Codec, DataCodec>];

@@ -45,6 +45,7 @@ const PLAIN: Readonly<Record<Codec, number>> = Object.freeze({
   SCTE35: BITSTREAM.scte35,
   CUE: BITSTREAM.cue,
   AMF: BITSTREAM.amf,
+  KLV: BITSTREAM.klv,
   WebVTT: BITSTREAM.webvtt,
 });
 
@@ -73,6 +74,7 @@ const OWN: ReadonlySet<Codec> = new Set<Codec>([
   'SCTE35',
   'CUE',
   'AMF',
+  'KLV',
   'WebVTT',
 ]);
 

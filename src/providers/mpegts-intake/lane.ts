@@ -11,8 +11,11 @@ export interface Lane {
   /** Number among the tracks of its kind. */
   readonly index: number;
   readonly track: Track | undefined;
-  /** @param payload is not kept */
-  pes(header: PesHeader, payload: Buffer): void;
+  /**
+   * @param payload is not kept
+   * @param now time of the program; undefined before its first audio or video
+   */
+  pes(header: PesHeader, payload: Buffer, now: number | undefined): void;
   lost(): void;
   /** Emits the last unit, since nothing follows. */
   flush(): void;

@@ -55,6 +55,7 @@ export function openLane(
     case 'H265':
       return new VideoLane(stream, stream.form, ids, events);
     case 'ID3':
+    case 'KLV':
     case 'SCTE-35':
       return new DataLane(stream, ids, events);
     default:

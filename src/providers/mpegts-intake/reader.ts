@@ -33,7 +33,7 @@ export interface TsReaderOptions {
 
 /**
  * Converts MPEG-TS to units. Ids of tracks are stable as long as their PIDs are in the PMT: even ids for video, odd ids for audio, from
- * 512 on for events (`ID3v2`, `SCTE35`).
+ * 512 on for events (`ID3v2`, `SCTE35`, `KLV`).
  */
 export class TsReader {
   readonly #options: TsReaderOptions;
@@ -52,7 +52,7 @@ export class TsReader {
       streams: (streams, unknown) => this.#follow(streams, unknown),
       pes: (stream, header, payload) => {
         onHeard?.();
-        this.#byStream.get(stream)?.pes(header, payload);
+        this.#byStream.get(stream)?.pes(header, payload, this.#now);
       },
       section: (stream, section) => {
         const lane = this.#byStream.get(stream);

@@ -43,7 +43,7 @@ export interface TsSourceOptions {
  *
  * Bytes are neither kept nor counted as received: the provider does that. The stream goes live once all tracks of the PMT
  * have begun or the wait for them is over; later tracks are added. Ids of tracks are stable as long as their
- * PIDs are in the PMT: even ids for video, odd ids for audio, from 512 on for events (`ID3v2`, `SCTE35`).
+ * PIDs are in the PMT: even ids for video, odd ids for audio, from 512 on for events (`ID3v2`, `SCTE35`, `KLV`).
  */
 export class TsSource {
   readonly #reader: TsReader;

@@ -28,6 +28,7 @@ const FORMS: Readonly<Record<Codec, readonly number[]>> = {
   SCTE35: [BITSTREAM.scte35],
   CUE: [BITSTREAM.cue],
   AMF: [BITSTREAM.amf],
+  KLV: [BITSTREAM.klv],
   WebVTT: [BITSTREAM.webvtt],
 };
 

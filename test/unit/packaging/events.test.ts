@@ -64,6 +64,21 @@ test('an event goes out in front of the fragment that covers its time, with ever
   t.is(video?.id, audio?.id, 'it is one event');
 });
 
+test('KLV has no place in fragments', (t) => {
+  const { push, segments } = start([VIDEO, AUDIO]);
+  const klv: DataTrack = { ...ID3, id: 1025, codec: 'KLV' };
+  push(
+    interleaved(videoPackets(VIDEO, { to: 2.5 }), audioPackets(AUDIO, { to: 2.5 }), [
+      event('klv', 1.1, klv),
+      event('tag', 1.2),
+    ]),
+  );
+  t.deepEqual(
+    events(segments(0)).map(([, , text]) => text),
+    ['tag'],
+  );
+});
+
 test('a target chooses the tracks; ids count on', (t) => {
   const { push, segments } = start([VIDEO, AUDIO]);
   const forVideo: DataTrack = { ...ID3, target: 'video' };

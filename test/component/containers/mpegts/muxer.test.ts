@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import test, { type ExecutionContext } from 'ava';
 import { adtsFrames } from '../../../../src/codecs/aac.ts';
 import { BitstreamError } from '../../../../src/codecs/bits.ts';
@@ -11,6 +11,7 @@ import type { AudioTrack, DataTrack, Track, VideoTrack } from '../../../../src/c
 import { containerOf } from '../../../../src/recording/container.ts';
 import { codedPackets, tracksOf, type Coded } from '../../../support/media/coded-packets.ts';
 import { decode } from '../../../support/media/decoder.ts';
+import { klvItem } from '../../../support/media/klv.ts';
 import {
   audioPackets,
   audioTrack,
@@ -313,6 +314,32 @@ test('languages, ID3 and SCTE-35 are described in the tables and carried as they
     analysis.sections.get(0x102)?.map((each) => each.toString('hex')),
     [section.toString('hex')],
   );
+});
+
+test('tracks of KLV have streams of their own, which ffprobe knows', (t) => {
+  const video = videoTrack();
+  const [one, two] = [7, 8].map((id) => dataTrack({ id, codec: 'KLV' })) as [DataTrack, DataTrack];
+  const muxer = new TsMuxer([video, one, two]);
+  const klv = (track: DataTrack, text: string, pts: number): Packet => ({
+    ...eventPacket(track, pts, ''),
+    data: klvItem(text),
+  });
+  const items = [klv(one, 'one', 9000), klv(two, 'two', 18_000), klv(one, 'three', 27_000)];
+  const ts = mux(interleaved(videoPackets(video, { to: 1 }).map(withNal), items), muxer);
+  const analysis = analyse(ts);
+  right(t, analysis);
+  t.deepEqual([...(analysis.pmts[0]?.streams.values() ?? [])], [0x1b, 6, 6]);
+  t.deepEqual(
+    analysis.pes.get(0x101)?.map(({ payload, pts, streamId }) => [payload, pts, streamId]),
+    [
+      [klvItem('one'), 9000 + OFFSET, 0xbd],
+      [klvItem('three'), 27_000 + OFFSET, 0xbd],
+    ],
+  );
+  t.deepEqual(analysis.pes.get(0x102)?.[0]?.payload, klvItem('two'));
+  const entries = ['-v', 'error', '-show_entries', 'stream=index,codec_name', '-of', 'csv=p=0', '-'];
+  const probed = execFileSync('ffprobe', entries, { input: ts }).toString();
+  t.is(new Set(probed.match(/\d,klv/g)).size, 2, probed);
 });
 
 test('all tracks of events of a codec are one stream, which goes on when one of them has gone', (t) => {

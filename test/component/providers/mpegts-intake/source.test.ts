@@ -1,6 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
 import type { TsSourceOptions } from '../../../../src/providers/mpegts-intake/source.ts';
 import { writeDescriptors } from '../../../../src/containers/mpegts/descriptors.ts';
+import { klvItem, metadataCells } from '../../../support/media/klv.ts';
 import { encodeTs, PATTERN, TONE, X264 } from '../../../support/mpegts/ts-media.ts';
 import { AUDIO, sceneMedia, TsScene, VIDEO } from '../../../support/mpegts/ts-scene.ts';
 import { setUpTsSource } from '../../../support/mpegts/ts-source.ts';
@@ -251,6 +252,43 @@ test('timed metadata and splices are events of tracks of their own', async (t) =
   t.like(written(512)[0], { dts: 2 * PICTURE, pts: 2 * PICTURE, key: true, data: tag });
   t.like(written(513)[0], { dts: PICTURE, pts: 10 * PICTURE, key: true, data: splice });
   t.is(written(513).length, 1);
+});
+
+test('KLV is of data tracks, synchronous or not, and of the time at which it comes where it has none', async (t) => {
+  const { scene, source, picture, written, tracks, lines, faults } = await setUpScene(t);
+  const registered = writeDescriptors([{ tag: 5, data: Buffer.from('KLVA') }]);
+  // metadata_application_format 0x0100, and the format by its identifier
+  const described = writeDescriptors([{ tag: 0x26, data: Buffer.from('0100ff4b4c5641000f', 'hex') }]);
+  scene.tables([
+    VIDEO,
+    { pid: 300, type: 6, descriptors: registered },
+    { pid: 301, type: 0x15, descriptors: described },
+    { pid: 302, type: 6, descriptors: writeDescriptors([{ tag: 5, data: Buffer.from('XYZ ') }]) },
+  ]);
+  const [one, two] = [klvItem('one'), klvItem('two')];
+  scene.pes(300, one, { streamId: 0xbd });
+  picture(0, 0);
+  picture(1, PICTURE);
+  scene.pes(300, Buffer.concat([one, two]), { streamId: 0xbd });
+  scene.pes(301, metadataCells(one, two), { pts: 2 * PICTURE, streamId: 0xfc });
+  scene.pes(300, one.subarray(0, 12), { pts: PICTURE, streamId: 0xbd });
+  picture(2, 2 * PICTURE);
+  source.flush();
+  t.deepEqual(
+    tracks.at(-1)?.map(({ id, codec }) => [id, codec]),
+    [
+      [0, 'H264'],
+      [512, 'KLV'],
+      [513, 'KLV'],
+    ],
+  );
+  t.is(written(512).length, 1);
+  t.deepEqual(written(512)[0]?.data, Buffer.concat([one, two]));
+  t.like(written(513)[0], { pts: 2 * PICTURE, key: true, data: Buffer.concat([one, two]) });
+  faults.close();
+  t.true(lines.includes('unusable KLV'), lines.join());
+  t.true(lines.includes('KLV without a time before any audio or video'));
+  t.true(lines.includes('XYZ  (stream type 0x06) is not supported: the track is ignored'));
 });
 
 test('an unsupported elementary stream is reported once', async (t) => {

@@ -53,6 +53,20 @@ test('stream types that say all', (t) => {
   );
 });
 
+test('KLV by a registration, or by a metadata descriptor that names it', (t) => {
+  const metadata: Told = { tag: 0x26, data: Buffer.from('0100ff4b4c5641000f', 'hex') };
+  const told = read([
+    [6, registration('KLVA')],
+    [0x15, registration('KLVA')],
+    [0x15, metadata],
+    [0x15, registration('XYZ ')],
+  ]);
+  t.deepEqual(
+    told.map((stream) => ('form' in stream ? [stream.kind, stream.form] : stream.unsupported)),
+    [['data', 'KLV'], ['data', 'KLV'], ['data', 'KLV'], 'XYZ  (stream type 0x15)'],
+  );
+});
+
 test('private streams by their descriptors', (t) => {
   const told = read([
     [6, registration('Opus'), { tag: 0x7f, data: Buffer.of(0x80, 2) }],
