@@ -10,13 +10,17 @@ interface CaptionFrame {
   readonly data: Buffer;
 }
 
+const NONE = Buffer.alloc(0);
+
+/** The frame that was looked at last, and what it carries: all that read a stream take a frame one after the other. */
+const last: { data: Buffer; found: Buffer | undefined } = { data: NONE, found: undefined };
+
 /** Most frames that wait for those that are shown before them. */
 const MAX_WAITING = 64;
 /** A step of the decoding time beyond this is a jump of the source's clock. */
 const JUMP_SECONDS = 10;
 /** Another track is followed when the one that had captions brings none for so long. */
 const SILENT_SECONDS = 10;
-const NONE = Buffer.alloc(0);
 
 /** Captions of the first video of a stream that has any, frame by frame in the order in which frames are shown. */
 export class CaptionFrames {
@@ -37,7 +41,7 @@ export class CaptionFrames {
     const isFollowed = track.id === this.#track;
     const decoded = toSeconds(dts, track.timebase);
     if (!isFollowed && this.#track !== undefined && decoded - this.#heard < SILENT_SECONDS) return [];
-    const found = captionData(track.codec, data);
+    const found = captionsIn(track.codec, data);
     if (found === undefined && !isFollowed) return [];
     if (!isFollowed) this.#follow(track.id);
     const isJump = decoded < this.#newest || decoded > this.#newest + JUMP_SECONDS;
@@ -61,4 +65,10 @@ export class CaptionFrames {
     const later = this.#waiting.findIndex(({ at }) => at > frame.at);
     this.#waiting.splice(later < 0 ? this.#waiting.length : later, 0, frame);
   }
+}
+
+/** Captions as of `captionData`, which searches a frame once however many ask for them. */
+function captionsIn(codec: string, data: Buffer): Buffer | undefined {
+  if (last.data !== data) Object.assign(last, { data, found: captionData(codec, data) });
+  return last.found;
 }

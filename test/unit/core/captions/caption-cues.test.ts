@@ -96,6 +96,22 @@ test('captions of a stream are those of its first video that has any, or of anot
   t.deepEqual(services.channels, ['CC1']);
 });
 
+test('captions of a frame are looked for once, however many readers of the stream ask for them', (t) => {
+  const readers = Array.from({ length: 3 }, () => new CaptionServices());
+  let searched = 0;
+  for (const [index, pair] of popOn('X').entries()) {
+    const packet = frame(index, pair);
+    const includes = packet.data.includes.bind(packet.data);
+    packet.data.includes = (value: string | number | Buffer) => {
+      searched++;
+      return includes(value);
+    };
+    for (const reader of readers) reader.push({ ...packet, track: { ...VIDEO } });
+  }
+  t.is(searched, popOn('X').length);
+  for (const { channels } of readers) t.deepEqual(channels, ['CC1']);
+});
+
 test('a text of a data message is shown until another one comes, an empty one, or for six seconds', (t) => {
   const captions = {
     toWebVtt: [
