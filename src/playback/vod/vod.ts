@@ -19,6 +19,8 @@ import type { RecordedFile } from '../recorded-files.ts';
 import { JOIN_MS } from '../spans.ts';
 import { masterPlaylist, mediaPlaylist, subtitlePlaylist, type ListedFile, type ListedVariant } from './playlists.ts';
 
+/** Ticks of 90 kHz. Where WebVTT and media have the same times, hls.js 1.7 adds the time of the discontinuity to those of cues. */
+const UNSEEN_TICK = 1;
 /** Duration of segments, in seconds. */
 const TARGET = 6;
 /** Milliseconds by which segments of different recordings may overlap; files of one may seem to by JOIN_MS. */
@@ -119,7 +121,7 @@ export class Vods {
     const cues = track && (await readCues(file.recording, track, begin, begin + segment.duration, signal));
     const by = offset * 1000;
     const placed = cues?.map((cue) => ({ ...cue, start: cue.start + by, end: cue.end + by })) ?? [];
-    return webVtt((begin + offset) * 1000, placed);
+    return webVtt((begin + offset) * 1000, placed, UNSEEN_TICK);
   }
 
   /** Writes the initialization segment of a recording of the clip. @throws as `master`; fileNotFound */
