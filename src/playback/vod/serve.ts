@@ -118,7 +118,8 @@ export async function serveChild(
   const [, of, at, labelOf] = CUES.exec(file) ?? [];
   if (of !== undefined) {
     const place = { id: of, number: Number(at), label: Number(labelOf) };
-    const body = [await vods.cues(application, stream, clip, place, signal)];
+    const leave = services.slots.enter(httpAccess(request.raw, request).client.realAddress);
+    const body = [await vods.cues(application, stream, clip, place, signal).finally(leave)];
     return respond(exchange, { status: 200, headers: { ...headers, 'content-type': CUES_TYPE }, body }, onSent);
   }
   const [, id, number] = SEGMENT.exec(file) ?? [];

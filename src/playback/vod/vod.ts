@@ -21,6 +21,8 @@ import { masterPlaylist, mediaPlaylist, subtitlePlaylist, type ListedFile, type 
 
 /** Ticks of 90 kHz. Where WebVTT and media have the same times, hls.js 1.7 adds the time of the discontinuity to those of cues. */
 const UNSEEN_TICK = 1;
+/** Labels of subtitles in all recordings of a clip. */
+const MAX_LABELS = 64;
 /** Duration of segments, in seconds. */
 const TARGET = 6;
 /** Milliseconds by which segments of different recordings may overlap; files of one may seem to by JOIN_MS. */
@@ -38,8 +40,7 @@ const FRESH_MS = 60_000;
 /** A clip as playlists. */
 interface Vod {
   readonly text: Text;
-  /** Media playlists of subtitles, by the number of their label. */
-  readonly subtitles: readonly Text[];
+  readonly listed: readonly ListedFile[];
   readonly labels: readonly ShownHow[];
   readonly variant: ListedVariant;
   /** Seconds from the beginning of the playlist to that of the clip. */
@@ -97,9 +98,9 @@ export class Vods {
     label: number,
     signal: AbortSignal,
   ): Promise<Text> {
-    const text = (await this.#find(application, stream, clip, signal)).subtitles[label];
-    if (text === undefined) throw kilnError('fileNotFound');
-    return text;
+    const { listed, labels, start } = await this.#find(application, stream, clip, signal);
+    if (labels[label] === undefined) throw kilnError('fileNotFound');
+    return new Text(subtitlePlaylist(listed, start, label));
   }
 
   /** Writes a segment of subtitles: the cues of the time of a segment of media. @throws as `init` */
@@ -217,7 +218,7 @@ export class Vods {
         if (description.type === 'video' && size.width === 0) size = description;
       }
       for (const { shown } of recording.tracks)
-        if (shown !== undefined && !labels.has(shown.label)) labels.set(shown.label, shown);
+        if (shown !== undefined && !labels.has(shown.label) && labels.size < MAX_LABELS) labels.set(shown.label, shown);
       bytes += row.size;
       milliseconds += row.recordTime;
       most = Math.max(most, (row.size * 8000) / row.recordTime);
@@ -235,10 +236,9 @@ export class Vods {
     const start = Math.max(0, (clip.start - beginning.startTime) / 1000);
     const average = (bytes * 8000) / milliseconds;
     const variant = { codecs, average, peak: most * PEAK_FACTOR, width: size.width, height: size.height };
-    const subtitles = [...labels].map((_, number) => new Text(subtitlePlaylist(listed, start, number)));
     const text = new Text(mediaPlaylist(listed, start));
     const known = failure === undefined ? made : undefined;
-    return { text, subtitles, labels: [...labels.values()], variant, start, files, made: known };
+    return { text, listed, labels: [...labels.values()], variant, start, files, made: known };
   }
 
   /** Opens the recordings of a clip. @returns also why the first one that cannot be read is missing */
