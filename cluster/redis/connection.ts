@@ -108,6 +108,8 @@ export class Connection {
         heard.add(stream);
         stream.on('error', onSocketError);
       };
+      // one that was under way when commands got their connection counts as the first
+      if (isForMessages && this.client instanceof Redis) this.client.on('ready', () => (attempts = 0));
       client
         .on('connecting', () => attempts++)
         .on('ready', () => (attempts = 0))

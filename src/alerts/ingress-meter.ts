@@ -36,7 +36,7 @@ export class IngressMeter {
         const { width, height } = track;
         return [{ width, height, framerate, keyFrameInterval, hasBframes: measured.hasBframes }];
       }),
-      avOffset: this.#input.arrival.avOffset?.latest,
+      avOffset: this.#input.arrival.avOffset()?.latest,
       audios: tracks.flatMap((track) => (track.type === 'audio' ? [{ samplerate: track.samplerate }] : [])),
     };
   }

@@ -90,9 +90,9 @@ export class ArrivalClock {
     return this.#places.get(trackId)?.jitter ?? 0;
   }
 
-  /** By how much audio is late against video; undefined while there is too little of them. */
-  get avOffset(): AvOffsetFigures | undefined {
-    return this.#avOffset.figures;
+  /** By how much audio is late against video; undefined while there is too little of them. @param now milliseconds since the epoch */
+  avOffset(now = Date.now()): AvOffsetFigures | undefined {
+    return this.#avOffset.figures(now);
   }
 
   /** Records the arrival of a packet. @param now milliseconds since the epoch */

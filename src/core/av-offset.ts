@@ -1,7 +1,7 @@
 /** By how much audio is late against video, in milliseconds; negative where it is early. */
 export interface AvOffsetFigures {
-  /** In the last window. */
-  readonly latest: number;
+  /** In the last window; undefined where that lacked audio or video, and while nothing arrives. */
+  readonly latest: number | undefined;
   /** Mean of all windows. */
   readonly average: number;
   /** The value that was furthest from 0. */
@@ -23,13 +23,15 @@ export class AvOffset {
   #endsAt: number | undefined;
   #windows = 0;
   #sum = 0;
-  #latest = 0;
+  #latest: number | undefined;
   #worst = 0;
 
-  /** Undefined before the first window with audio and video. */
-  get figures(): AvOffsetFigures | undefined {
+  /** @param now as of `note` @returns undefined before the first window with audio and video */
+  figures(now: number): AvOffsetFigures | undefined {
     if (this.#windows === 0) return undefined;
-    return { latest: this.#latest, average: this.#sum / this.#windows, worst: this.#worst };
+    const isSilent = this.#endsAt !== undefined && now > this.#endsAt + WINDOW_MS;
+    const latest = isSilent ? undefined : this.#latest;
+    return { latest, average: this.#sum / this.#windows, worst: this.#worst };
   }
 
   /**
@@ -53,15 +55,19 @@ export class AvOffset {
     this.#videos.clear();
     this.#audios.clear();
     this.#endsAt = undefined;
+    this.#latest = undefined;
   }
 
   #close(): void {
     const [video] = this.#videos.values();
     if (video !== undefined && this.#audios.size > 0) {
-      this.#latest = furthest([...this.#audios.values()].map((audio) => video - audio));
-      this.#worst = furthest([this.#worst, this.#latest]);
-      this.#sum += this.#latest;
+      const offset = furthest([...this.#audios.values()].map((audio) => video - audio));
+      this.#latest = offset;
+      this.#worst = furthest([this.#worst, offset]);
+      this.#sum += offset;
       this.#windows++;
+    } else {
+      this.#latest = undefined;
     }
     this.#videos.clear();
     this.#audios.clear();

@@ -2,7 +2,7 @@ import { BitstreamError } from '../codecs/bits.ts';
 import type { Sample } from '../containers/fmp4/fragment.ts';
 import { UnsupportedTrackError } from '../containers/fmp4/sample-entry.ts';
 import { formOf, isForeseen } from '../containers/mpegts/elementary-form.ts';
-import type { MediaTrack } from '../core/track.ts';
+import type { DataCodec, MediaTrack } from '../core/track.ts';
 import { codecString } from './codec-string.ts';
 import type { TimedEvent } from './part-events.ts';
 import type { PartForm } from './part-form.ts';
@@ -56,6 +56,7 @@ const RANGE_SECONDS = 95_000;
 /** Parts kept as frames, for MPEG-TS. */
 export const RUNS: PartForm<FrameRun> = {
   early: false,
+  carries: new Set<DataCodec>(['ID3v2', 'SCTE35', 'KLV']),
   range: RANGE_SECONDS,
   describe: (track, version) => {
     if (!isTsPackable(track)) throw new UnsupportedTrackError(`${track.codec} cannot be carried in HLS with MPEG-TS`);

@@ -1,15 +1,10 @@
-import type { DataTrack } from '../core/track.ts';
-
-/** A track whose events HLS packages carry. */
-export interface CarriedTrack extends DataTrack {
-  readonly codec: 'ID3v2' | 'SCTE35' | 'KLV';
-}
+import type { DataCodec, DataTrack } from '../core/track.ts';
 
 /** An event with its place in the stream; times are media time in seconds. */
 export interface TimedEvent {
   /** Unique in the stream, 32 bits; the same on every track that carries the event. */
   readonly id: number;
-  readonly track: CarriedTrack;
+  readonly track: DataTrack;
   readonly data: Buffer;
   /** Time of arrival. */
   readonly at: number;
@@ -17,19 +12,17 @@ export interface TimedEvent {
   readonly time: number;
 }
 
-const MAX_WAITING = 256;
+/** Events of one codec that wait, and their bytes: those of ten seconds at the rate that a publisher may send. */
+const MAX_WAITING = 1000;
 const MAX_WAITING_BYTES = 1024 * 1024;
 /** Events older than the media by more than this are dropped. */
 const MAX_LATE_SECONDS = 10;
 
-export function isCarried(track: DataTrack): track is CarriedTrack {
-  return track.codec === 'ID3v2' || track.codec === 'SCTE35' || track.codec === 'KLV';
-}
-
 /** Holds events until the part that covers their time: media from an encoder may be seconds late. */
 export class WaitingEvents {
   #waiting: TimedEvent[] = [];
-  #bytes = 0;
+  /** How many of each codec wait, and their bytes: sensors that send much do not displace splices. */
+  #sizes = new Map<DataCodec, { count: number; bytes: number }>();
   /** How many of the first events go out with the next part, whatever their time. */
   #released = 0;
 
@@ -37,17 +30,29 @@ export class WaitingEvents {
     return this.#waiting.length === 0;
   }
 
-  /** @returns false if an older event was dropped for it */
+  /** @returns false if an older event of its codec was dropped for it */
   add(event: TimedEvent): boolean {
+    const { codec } = event.track;
     this.#waiting.push(event);
-    this.#bytes += event.data.length;
+    const size = this.#count(event);
     let fits = true;
-    while (this.#waiting.length > MAX_WAITING || this.#bytes > MAX_WAITING_BYTES) {
-      this.#bytes -= (this.#waiting.shift() as TimedEvent).data.length;
-      this.#released = Math.max(0, this.#released - 1);
+    while (size.count > MAX_WAITING || size.bytes > MAX_WAITING_BYTES) {
+      const at = this.#waiting.findIndex(({ track }) => track.codec === codec);
+      const [oldest] = this.#waiting.splice(at, 1) as [TimedEvent];
+      size.count--;
+      size.bytes -= oldest.data.length;
+      if (at < this.#released) this.#released--;
       fits = false;
     }
     return fits;
+  }
+
+  #count({ track, data }: TimedEvent): { count: number; bytes: number } {
+    const size = this.#sizes.get(track.codec) ?? { count: 0, bytes: 0 };
+    this.#sizes.set(track.codec, size);
+    size.count++;
+    size.bytes += data.length;
+    return size;
   }
 
   /** Sends all waiting events with the next part: its timeline is a new one. */
@@ -58,7 +63,7 @@ export class WaitingEvents {
   /** Drops all events: no media follows. */
   clear(): void {
     this.#waiting = [];
-    this.#bytes = 0;
+    this.#sizes.clear();
     this.#released = 0;
   }
 
@@ -76,7 +81,8 @@ export class WaitingEvents {
         taken.push({ ...event, at: Math.max(event.at, from), time: Math.max(event.time, from) });
     }
     this.#waiting = left;
-    this.#bytes = left.reduce((sum, { data }) => sum + data.length, 0);
+    this.#sizes.clear();
+    for (const event of left) this.#count(event);
     this.#released = 0;
     return taken;
   }

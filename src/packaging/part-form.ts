@@ -1,15 +1,17 @@
 import { emsg } from '../containers/fmp4/emsg.ts';
 import { fragment, type Sample } from '../containers/fmp4/fragment.ts';
 import { isPackable, UnsupportedTrackError } from '../containers/fmp4/sample-entry.ts';
-import type { MediaTrack } from '../core/track.ts';
+import type { DataCodec, MediaTrack } from '../core/track.ts';
 import { describe } from './initialization.ts';
-import type { CarriedTrack, TimedEvent } from './part-events.ts';
+import type { TimedEvent } from './part-events.ts';
 import type { Init } from './segment.ts';
 
 /** The format of the parts of a package. */
 export interface PartForm<Data> {
   /** Whether players get parts before their segment is complete. If so, a part may end on a prediction, before the next frame arrives. */
   readonly early: boolean;
+  /** Codecs of the events that parts carry. */
+  readonly carries: ReadonlySet<DataCodec>;
   /** Seconds: a segment starting at or after this time begins a new timeline, after a discontinuity. */
   readonly range: number;
   /**
@@ -36,9 +38,17 @@ export interface PartForm<Data> {
   ): { readonly data: Data; readonly bytes: number };
 }
 
+/** Schemes that identify an event to players ("Carriage of ID3 Timed Metadata in CMAF"; SCTE 214-3). */
+const SCHEMES: ReadonlyMap<DataCodec, { readonly scheme: string; readonly value: string }> = new Map([
+  // the value that OvenMediaEngine's players know (docs/compatibility.md#events)
+  ['ID3v2', { scheme: 'https://aomedia.org/emsg/ID3', value: 'OvenMediaEngine' }],
+  ['SCTE35', { scheme: 'urn:scte:scte35:2013:bin', value: '' }],
+]);
+
 /** Fragments of fragmented MP4, each with its bytes. */
 export const FRAGMENTS: PartForm<Buffer> = {
   early: true,
+  carries: new Set(SCHEMES.keys()),
   // decode times have 64 bits
   range: Infinity,
   describe: (track, version) => {
@@ -51,17 +61,10 @@ export const FRAGMENTS: PartForm<Buffer> = {
   },
 };
 
-/** Schemes that identify an event to players ("Carriage of ID3 Timed Metadata in CMAF"; SCTE 214-3). */
-const SCHEMES: Partial<Record<CarriedTrack['codec'], { readonly scheme: string; readonly value: string }>> = {
-  // the value that OvenMediaEngine's players know (docs/compatibility.md#events)
-  ID3v2: { scheme: 'https://aomedia.org/emsg/ID3', value: 'OvenMediaEngine' },
-  SCTE35: { scheme: 'urn:scte:scte35:2013:bin', value: '' },
-};
-
-/** Boxes `emsg` of the events that have a scheme: KLV has its place in MPEG-TS alone. */
+/** Boxes `emsg` of events whose codecs fragments carry. */
 export function emsgsOf(events: readonly TimedEvent[]): Buffer[] {
   return events.flatMap(({ id, track, time, data }) => {
-    const scheme = SCHEMES[track.codec];
+    const scheme = SCHEMES.get(track.codec);
     // the first frame of a part may be shown before the timeline begins
     const milliseconds = Math.max(0, Math.ceil(time * 1000 - 1e-3));
     return scheme === undefined ? [] : [emsg({ ...scheme, time: milliseconds, id, message: data })];

@@ -8,7 +8,6 @@ import { cutAfter, firstCut, type BreakCause, type Cut } from './cut.ts';
 import { TrackLag, MAX_LAG_SECONDS } from './track-lag.ts';
 import { Leaders } from './leaders.ts';
 import { Packagers } from './packagers.ts';
-import { isCarried } from './part-events.ts';
 import type { PartForm } from './part-form.ts';
 import type { Resumption, PlaylistPosition } from './playlist-position.ts';
 import { isRefusal } from './refusals.ts';
@@ -261,7 +260,7 @@ export class Segmenter<Data = Buffer> {
     const id = this.#nextEvent++ % 2 ** 32;
     const time = toSeconds(pts, timebase);
     this.breaks.note({ id, codec: track.codec, data, time });
-    if (!isCarried(track)) return;
+    if (!this.#form.carries.has(track.codec)) return;
     const event = { id, track, data, at: toSeconds(dts, timebase), time };
     for (const packager of this.packagers.values()) {
       if (isBeside(track, packager.track.type) && !packager.addEvent(event))

@@ -29,12 +29,9 @@ export const QueueEntry = Type.Object({
   inputPerSecond: Type.Integer(),
   node: Type.String({ description: 'Id of the node that has the queue' }),
   outputPerSecond: Type.Integer(),
-  // nodes of earlier versions do not have the next three
-  p50WaitingTime: Type.Optional(
-    Type.Integer({ description: 'Milliseconds that half of what was taken of late had waited at most' }),
-  ),
-  p95WaitingTime: Type.Optional(Type.Integer({ description: 'Milliseconds that 95 % of it had waited at most' })),
-  p99WaitingTime: Type.Optional(Type.Integer({ description: 'Milliseconds that 99 % of it had waited at most' })),
+  p50WaitingTime: Type.Integer({ description: 'Milliseconds that half of what was taken of late had waited at most' }),
+  p95WaitingTime: Type.Integer({ description: 'Milliseconds that 95 % of it had waited at most' }),
+  p99WaitingTime: Type.Integer({ description: 'Milliseconds that 99 % of it had waited at most' }),
   peak: Type.Integer({ description: 'The most that has waited at once' }),
   size: Type.Integer({ description: 'What waits now' }),
   threshold: Type.Integer({ description: 'A size beyond it is congestion; 0 until the rate is known' }),
@@ -42,6 +39,19 @@ export const QueueEntry = Type.Object({
   urn: Type.String({ description: '`mngq:v=#<vhost>#<app>:s=<stream>:p=<part>:n=<readers>`' }),
 });
 export type QueueEntry = Static<typeof QueueEntry>;
+
+const { p50WaitingTime, p95WaitingTime, p99WaitingTime, ...known } = QueueEntry.properties;
+/** Answer of another node: one of an earlier version knows the mean alone. */
+export const NodeQueueEntry = Type.Object({
+  ...known,
+  ...Type.Partial(Type.Object({ p50WaitingTime, p95WaitingTime, p99WaitingTime })).properties,
+});
+
+/** An answer of another node, with the mean in place of percentiles that it does not know. */
+export function completeEntry(entry: Static<typeof NodeQueueEntry>): QueueEntry {
+  const mean = entry.avgWaitingTime;
+  return { p50WaitingTime: mean, p95WaitingTime: mean, p99WaitingTime: mean, ...entry };
+}
 
 /** Rates per second, and waits in milliseconds, of a queue in the last second or so. */
 interface Pace {

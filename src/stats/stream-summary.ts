@@ -46,10 +46,10 @@ export const StreamSummary = Type.Object({
   }),
   avOffset: Type.Optional(
     Type.Object(
-      { latest: Type.Number(), average: Type.Number(), worst: Type.Number() },
+      { latest: Type.Optional(Type.Number()), average: Type.Number(), worst: Type.Number() },
       {
         description:
-          'By how much the timestamps of audio are later than those of the video that arrives with it, in milliseconds: in the last two seconds, on average, and at worst',
+          'By how much the timestamps of audio are later than those of the video that arrives with it, in milliseconds: in the last two seconds with both, on average, and at worst',
       },
     ),
   ),
@@ -111,6 +111,7 @@ function summary(input: InputStream): Omit<StreamSummary, 'vhost' | 'app' | 'nod
   const measured = video && input.measured(video.id);
   const framerate = measured?.framerateLatest || measured?.framerateAvg || video?.framerate || 0;
   const srt = srtOf(counters);
+  const avOffset = arrival.avOffset();
   const pictured = [...input.outputs.values()].find((output) => output.tracks.some(({ type }) => type === 'image'));
   return {
     stream: input.name,
@@ -136,7 +137,7 @@ function summary(input: InputStream): Omit<StreamSummary, 'vhost' | 'app' | 'nod
     // recordings and pushes count as connections, but are no viewers
     viewers: counters.totalConnections - counters.publishers.file - counters.publishers.push,
     jitter: rounded(Math.max(0, ...tracks.map(({ id }) => arrival.jitter(id)))),
-    ...(arrival.avOffset && { avOffset: roundedFigures(arrival.avOffset) }),
+    ...(avOffset && { avOffset: roundedFigures(avOffset) }),
     lostPackets: counters.lostPackets,
     droppedPackets: counters.droppedPackets,
     ...(srt && { srt }),
@@ -148,8 +149,8 @@ export function rate({ avgThroughput, lastTime }: Flow): number {
   return Date.now() - lastTime > SILENT_MS ? 0 : avgThroughput;
 }
 
-function roundedFigures({ latest, average, worst }: AvOffsetFigures): AvOffsetFigures {
-  return { latest: rounded(latest), average: rounded(average), worst: rounded(worst) };
+function roundedFigures({ latest, average, worst }: AvOffsetFigures): NonNullable<StreamSummary['avOffset']> {
+  return { ...(latest !== undefined && { latest: rounded(latest) }), average: rounded(average), worst: rounded(worst) };
 }
 
 function rounded(value: number): number {

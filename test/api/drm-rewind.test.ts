@@ -56,11 +56,10 @@ test('players rewind to the encrypted segments, with the keys of their time', as
   t.is(pictures.split('#EXT-X-KEY').length, 3, pictures);
   const files = await until('the past is on the disk', () => {
     const all = existsSync(past) ? readdirSync(past, { recursive: true, withFileTypes: true }) : [];
-    return all.filter(({ name }) => name.startsWith('seg_0_')).length > 8 && all.filter((file) => file.isFile());
+    const read = all.flatMap((file) => (file.isFile() ? readFileSync(join(file.parentPath, file.name)) : []));
+    const written = read.flatMap((bytes) => bytes.toString('latin1').match(/"name":"seg_0_/g) ?? []);
+    return written.length > 8 && read;
   });
-  t.true(files.some(({ name }) => name.endsWith('.journal')));
-  for (const { parentPath, name } of files) {
-    const bytes = readFileSync(join(parentPath, name));
-    t.false(bytes.includes(SECRET) || bytes.includes(Buffer.from(SECRET, 'hex')), name);
-  }
+  const secret = Buffer.from(SECRET, 'hex');
+  t.true(files.every((bytes) => !bytes.includes(SECRET) && !bytes.includes(secret)));
 });

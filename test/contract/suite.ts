@@ -26,6 +26,18 @@ function leaseOf(claim: Claim): Lease {
 
 const leases = (claims: readonly Claim[]): Lease[] =>
   claims.flatMap((claim) => ('lease' in claim ? [claim.lease] : []));
+
+/** Does what needs a lock, also when that is held by others for longer than a caller waits. */
+async function untilFree<T>(work: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof ConflictError) || !error.message.endsWith('is locked by others')) throw error;
+    }
+  }
+}
+
 const pause = (most: number): Promise<void> => delay(Math.random() * most);
 
 /** All records of the cluster. */
@@ -410,11 +422,13 @@ export function contract(name: string, open: Open): void {
       Array.from({ length: 12 }, async (_, n) => {
         const client = clients[n % 4] as Cluster;
         const { config } = client;
-        await client.withLock('config', async () => {
+        const add = async () => {
           await config.sync();
           const entry = config.entries().get('sum');
           await config.write([{ key: 'sum', value: Number(entry?.value ?? 0) + 1, seen: entry?.revision ?? 0 }]);
-        });
+        };
+        // the wait for a lock is limited: on a slow machine eleven others may take longer
+        await untilFree(() => client.withLock('config', add));
       }),
     );
     await (clients[0] as Cluster).config.sync();

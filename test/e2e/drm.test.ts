@@ -108,7 +108,7 @@ const AV1_PATTERN = [
 ];
 
 for (const scheme of ['cenc', 'cbcs']) {
-  test(`Shaka Player plays AV1 in ${scheme} with the key, and shows nothing with another one`, async (t) => {
+  test(`Shaka Player plays AV1 in ${scheme} with the key, and gives up with another one`, async (t) => {
     const name = `${scheme}-av1`;
     const publisher = new Program(FFMPEG7, [...AV1_PATTERN, kiln.rtmpUrl(name)]);
     t.teardown(() => publisher.stop());
@@ -125,8 +125,8 @@ for (const scheme of ['cenc', 'cbcs']) {
       return page;
     };
     await t.notThrowsAsync((await open(KEY)).plays(4, MOST_STALL_MS));
+    // some noise may be shown before: a decoder of AV1 makes a picture of any data in a tile
     const { page } = await open('ff'.repeat(16));
     await until('the player gave up', async () => (await page.evaluate<number>('faults.length')) > 0);
-    t.true((await page.evaluate<number>('played')) < 0.5);
   });
 }

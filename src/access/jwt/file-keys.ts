@@ -14,21 +14,24 @@ export class FileKeys implements KeySource {
   readonly #log: Logger;
   readonly #file: ChangingFile;
   #keys: readonly TokenKey[] = [];
+  readonly #now: () => number;
   #lookedAt = -Infinity;
   #pending: Promise<void> | undefined;
   #failure: string | undefined;
 
-  constructor(path: string, log: Logger) {
+  /** @param now milliseconds of a monotonic clock */
+  constructor(path: string, log: Logger, now = () => performance.now()) {
+    this.#now = now;
     this.#path = path;
     this.#log = log;
     this.#file = new ChangingFile(path, MAX_BYTES);
   }
 
   async keys(): Promise<readonly TokenKey[]> {
-    if (performance.now() - this.#lookedAt >= LOOK_MS) this.#pending ??= this.#look();
+    if (this.#now() - this.#lookedAt >= LOOK_MS) this.#pending ??= this.#look();
     await this.#pending;
     if (this.#keys.length === 0)
-      throw new Denial('tokenKeys', `there are no keys for tokens: ${this.#failure ?? 'they are not there yet'}`);
+      throw new Denial('tokenKeys', `there are no keys for tokens: ${this.#failure ?? 'none has been read so far'}`);
     return this.#keys;
   }
 
@@ -44,7 +47,7 @@ export class FileKeys implements KeySource {
         this.#log.warn({ file: this.#path, reason }, 'the file with the keys for tokens cannot be used');
       this.#failure = reason;
     } finally {
-      this.#lookedAt = performance.now();
+      this.#lookedAt = this.#now();
       this.#pending = undefined;
     }
   }

@@ -1,3 +1,4 @@
+import { BackOff } from '../../lib/back-off.ts';
 import type { Logger } from '../../log/log.ts';
 import { Denial } from '../denial.ts';
 import { shownUrl } from '../../protocols/outbound/shown.ts';
@@ -19,8 +20,9 @@ export interface RemoteKeysOptions {
 const LEAST_BETWEEN_MS = 60_000;
 /** Age at which keys are fetched again. */
 const REFRESH_MS = 600_000;
-/** After a failure, while clients come: this server's own trials. */
-const RETRY_MS = 10_000;
+/** Pauses of this server's own trials after failures, while clients come. */
+const FIRST_RETRY_MS = 10_000;
+const LONGEST_RETRY_MS = 60_000;
 
 /** The keys behind a URL. The last ones that could be fetched stay, for a limited time, while the URL cannot be read. */
 export class RemoteKeys {
@@ -35,6 +37,7 @@ export class RemoteKeys {
   #usedAt = -Infinity;
   #pending: Promise<void> | undefined;
   #retry: NodeJS.Timeout | undefined;
+  readonly #retries = new BackOff(LONGEST_RETRY_MS, FIRST_RETRY_MS);
   #failure: string | undefined;
 
   constructor(options: RemoteKeysOptions) {
@@ -54,7 +57,7 @@ export class RemoteKeys {
     // all clients that need new keys wait for the same fetch
     if (needed) await this.#pending;
     if (this.#now() - this.#fetchedAt >= keepMs)
-      throw new Denial('tokenKeys', `there are no keys for tokens: ${this.#failure ?? 'they are not there yet'}`);
+      throw new Denial('tokenKeys', `there are no keys for tokens: ${this.#failure ?? 'none has been read so far'}`);
     return this.#keys;
   }
 
@@ -81,12 +84,14 @@ export class RemoteKeys {
       this.#fetchedAt = this.#now();
       if (this.#failure !== undefined) this.#log.info({ url }, 'the keys for tokens can be read again');
       this.#failure = undefined;
+      this.#retries.reset();
     } catch (error) {
       if (this.#end.signal.aborted) return;
       const reason = (error as Error).message;
       if (reason !== this.#failure) this.#log.warn({ url, reason }, 'the keys for tokens cannot be read');
       this.#failure = reason;
-      if (this.#now() - this.#usedAt < REFRESH_MS) this.#retry = setTimeout(() => void this.#fetch(), RETRY_MS).unref();
+      if (this.#now() - this.#usedAt < REFRESH_MS)
+        this.#retry = setTimeout(() => void this.#fetch(), this.#retries.next()).unref();
     }
   }
 }

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import Type from 'typebox';
-import { queueEntry, QueueEntry, type Queues } from '../../stats/queues.ts';
+import { completeEntry, NodeQueueEntry, queueEntry, QueueEntry, type Queues } from '../../stats/queues.ts';
 import type { AllNodes } from '../forwarding/all-nodes.ts';
 import { answers, ok } from '../envelope.ts';
 
@@ -26,8 +26,8 @@ export function queueRoutes(queues: Queues, nodes: AllNodes, node: string): Fast
     for (const path of [QUEUES, QUEUES_V2]) {
       app.get(path, { schema }, async (request, reply) => {
         const own = Array.from(queues.all(), (state) => queueEntry(state, node));
-        const all = await nodes.ask(request, reply, QueueEntry, own);
-        return ok([...all.values()].flat());
+        const all = await nodes.ask(request, reply, NodeQueueEntry, own);
+        return ok([...all.values()].flat().map(completeEntry));
       });
     }
   };

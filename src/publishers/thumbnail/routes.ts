@@ -93,7 +93,7 @@ async function serve(services: ThumbnailServices, request: Request, exchange: Ex
   try {
     const { found, end } = await services.access.admitViewer(viewer, (owner, name) => {
       services.crossDomains.apply(owner, exchange);
-      return findThumbnail(services, owner, name, extension);
+      return findThumbnail(services, owner, name, extension, viewer.client.realAddress);
     });
     response.once('close', () => end('the thumbnail was sent'));
     const { counters, type, image } = found;
@@ -110,12 +110,17 @@ async function serve(services: ThumbnailServices, request: Request, exchange: Ex
 /** Errors for which the interface has one of its own. */
 const NOT_FOUND: ReadonlySet<string> = new Set(['vhostNotFound', 'applicationNotFound', 'streamNotFound']);
 
-/** @returns undefined when there is no such stream or it is starting @throws as `awaitedThumbnail` */
+/**
+ * @param address of the viewer, of which no more than so many may wait
+ * @returns undefined when there is no such stream or it is starting
+ * @throws as `awaitedThumbnail`; tooManyWaiting
+ */
 async function findThumbnail(
-  { thumbnails, remote }: ThumbnailServices,
+  { access, thumbnails, remote }: ThumbnailServices,
   application: Application,
   stream: string,
   extension: string,
+  address: string,
 ): Promise<ServedThumbnail | undefined> {
   const here = application.outputs.get(stream);
   if (here === undefined) {
@@ -123,6 +128,8 @@ async function findThumbnail(
     return found && { counters: application.counters, type: found.answer.type, image: found.bytes };
   }
   if (!thumbnails.has(here)) return undefined;
-  const { output, type, image } = await awaitedThumbnail(thumbnails, application, stream, extension, HOLD_MS);
+  const leave = access.waitingOfOne.enter(address);
+  const awaited = awaitedThumbnail(thumbnails, application, stream, extension, HOLD_MS);
+  const { output, type, image } = await awaited.finally(leave);
   return { counters: output.counters, type, image };
 }

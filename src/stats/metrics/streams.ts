@@ -180,8 +180,8 @@ function* jitters(streams: AllStreams): Iterable<Sample> {
 
 function* avOffsets(streams: AllStreams): Iterable<Sample> {
   for (const { input, labels } of streams.listed) {
-    const figures = input?.arrival.avOffset;
-    if (figures !== undefined) yield { sharedLabels: labels, value: figures.latest / 1000 };
+    const latest = input?.arrival.avOffset()?.latest;
+    if (latest !== undefined) yield { sharedLabels: labels, value: latest / 1000 };
   }
 }
 

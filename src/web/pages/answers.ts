@@ -81,7 +81,7 @@ export interface StreamSummary {
   readonly viewers: number;
   /** Milliseconds. */
   readonly jitter: number;
-  readonly avOffset?: { readonly latest: number; readonly average: number; readonly worst: number };
+  readonly avOffset?: { readonly latest?: number; readonly average: number; readonly worst: number };
   readonly lostPackets: number;
   readonly droppedPackets: number;
   readonly srt?: { readonly in?: SrtConnections | undefined; readonly out?: SrtConnections | undefined } | undefined;

@@ -15,7 +15,8 @@ interface Delays {
   readonly other?: (media: number) => number;
 }
 
-function run({ video, audio, other }: Delays, seconds = 20, clock = new ArrivalClock(), from = 0): ArrivalClock {
+/** @returns the clock, and its figures at the end */
+function run({ video, audio, other }: Delays, seconds = 20, clock = new ArrivalClock(), from = 0) {
   const range = { from, to: from + seconds };
   const arrivals = [
     ...(video ? videoPackets(VIDEO, range).map((packet) => ({ packet, delay: video })) : []),
@@ -25,8 +26,10 @@ function run({ video, audio, other }: Delays, seconds = 20, clock = new ArrivalC
     const media = toSeconds(packet.dts, packet.track.timebase);
     return { packet, at: START + media * 1000 + delay(media) };
   });
-  for (const { packet, at } of arrivals.sort((one, next) => one.at - next.at)) clock.note(packet, at);
-  return clock;
+  arrivals.sort((one, next) => one.at - next.at);
+  for (const { packet, at } of arrivals) clock.note(packet, at);
+  const end = arrivals.at(-1)?.at ?? START;
+  return { clock, end, avOffset: clock.avOffset(end) };
 }
 
 const near = (value: number | undefined, expected: number): boolean => Math.abs((value ?? Infinity) - expected) <= 10;
@@ -62,8 +65,17 @@ test('nothing is known without both, or of less than two seconds', (t) => {
   t.is(run({ video: () => 0, audio: () => 0 }, 1.5).avOffset, undefined);
 });
 
+test('an offset is not shown for longer than there is audio, or anything', (t) => {
+  const { clock, end, avOffset } = run({ video: () => 0, audio: () => -300 }, 10);
+  t.true(near(avOffset?.latest, 300));
+  t.is(clock.avOffset(end + 10_000)?.latest, undefined);
+  const without = run({ video: () => 0 }, 5, clock, 10).avOffset;
+  t.is(without?.latest, undefined);
+  t.true(near(without?.worst, 300));
+});
+
 test('timestamps that jump are no offset', (t) => {
-  const clock = run({ video: () => 0, audio: () => 0 }, 9);
-  run({ video: () => -3_590_000, audio: () => -3_590_000 }, 10, clock, 3600);
-  t.true(near(clock.avOffset?.worst, 0), `${clock.avOffset?.worst}`);
+  const { clock } = run({ video: () => 0, audio: () => 0 }, 9);
+  const { avOffset } = run({ video: () => -3_590_000, audio: () => -3_590_000 }, 10, clock, 3600);
+  t.true(near(avOffset?.worst, 0), `${avOffset?.worst}`);
 });

@@ -149,12 +149,16 @@ test('waiting events go out at once after a jump of the clock', (t) => {
 test('events that nothing comes for are bounded, and those of other kinds are left out', (t) => {
   const { push, segments, faults } = start([VIDEO]);
   push(videoPackets(VIDEO, { to: 1 }));
-  for (let count = 0; count < 300; count++) push([event(`${count}`, 2)]);
+  const splices: DataTrack = { ...ID3, id: 9, codec: 'SCTE35' };
+  push([event('splice', 2, splices)]);
+  for (let count = 0; count < 1100; count++) push([event(`${count}`, 2)]);
+  for (let count = 0; count < 2000; count++) push([event('item', 2, { ...ID3, id: 8, codec: 'KLV' })]);
   push([event('{}', 1, { ...ID3, codec: 'CUE' })]);
   push(videoPackets(VIDEO, { from: 1, to: 4 }));
   const found = events(segments(0));
-  t.is(found.length, 256);
-  t.is(found[0]?.[2], '44');
+  t.is(found.length, 1001);
+  t.is(found[0]?.[2], 'splice', 'those of other codecs do not displace it');
+  t.is(found[1]?.[2], '100');
   t.true(faults().some((line) => line.includes('dropped an event')));
 });
 

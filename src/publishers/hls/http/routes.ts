@@ -118,7 +118,7 @@ async function serveMaster(
   } as const;
   const requested = registry.resolve(arrival.hostName);
   const guarded = requested !== undefined && isGuarded(requested.config, viewer);
-  const untold = requested === undefined ? search : withoutToken(search, requested.config, viewer);
+  const searchWithoutToken = requested === undefined ? search : withoutToken(search, requested.config, viewer);
   // virtual host to which the player sends requests for children
   const here = registry.resolve(request.hostname);
   const plays = request.method !== 'HEAD';
@@ -132,7 +132,7 @@ async function serveMaster(
     const base = isAsked ? undefined : childPrefix(2, application.name, streamName);
     const vhost = application.vhost === here ? undefined : application.vhost.name;
     const terms = { until: grant.until, guarded, vhost, openings: grant.openings };
-    const rest = start === undefined ? untold : withoutStart(untold);
+    const rest = start === undefined ? searchWithoutToken : withoutStart(searchWithoutToken);
     const options = { file: playlist, query: rest, start, plays, base, terms, grant, signal, since, hold };
     return played && { ...played, application, streamName, master: await played.viewers.master(options) };
   });

@@ -149,7 +149,7 @@ function health({ input }, glance, counted, rate) {
     ['Jitter', glance && `${glance.jitter.toFixed(1)} ms`],
     [
       'Audio against video',
-      glance?.avOffset && warning(avOffsetText(glance.avOffset), Math.abs(glance.avOffset.latest) > NOTICED_MS),
+      glance?.avOffset && warning(avOffsetText(glance.avOffset), Math.abs(glance.avOffset.latest ?? 0) > NOTICED_MS),
     ],
     ['Lost on the way in', glance && warning(packets(glance.lostPackets), glance.lostPackets > 0)],
     ...srtFacts('SRT in', glance?.srt?.in),
@@ -161,9 +161,15 @@ function health({ input }, glance, counted, rate) {
   ]);
 }
 
-/** @param {{ latest: number, average: number, worst: number }} figures milliseconds */
+/** @param {{ latest?: number, average: number, worst: number }} figures milliseconds */
 function avOffsetText({ latest, average, worst }) {
-  return `${latest.toFixed(0)} ms late, ${average.toFixed(0)} on average, ${worst.toFixed(0)} at worst`;
+  const past = `${lateText(average)} on average, ${lateText(worst)} at worst`;
+  return latest === undefined ? past : `${lateText(latest)}, ${past}`;
+}
+
+/** @param {number} milliseconds */
+function lateText(milliseconds) {
+  return `${Math.abs(milliseconds).toFixed(0)} ms ${milliseconds < 0 ? 'early' : 'late'}`;
 }
 
 /**

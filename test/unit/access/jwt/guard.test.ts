@@ -181,17 +181,12 @@ test('random and cut tokens are refused', async (t) => {
     t.is(await judge(bearing(odd)), odd === 'e30.e30.e30' ? 'tokenSignature' : 'tokenMalformed', odd);
 });
 
-test('a file of keys is followed', async (t) => {
+test('a token is checked with the keys of a file', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'kiln-jwt-'));
   t.teardown(() => rm(folder, { recursive: true }));
   const keyFile = join(folder, 'keys');
   const { judge } = setUp(t, { keyFile });
-  const tried = () => judge(bearing(token(EC, MAY)));
-  t.is(await tried(), 'tokenKeys');
+  t.is(await judge(bearing(token(EC, MAY))), 'tokenKeys');
   await writeFile(keyFile, EC.pem);
-  await until('the key is read', async () => typeof (await tried()) === 'object');
-  await writeFile(keyFile, 'something else');
-  t.deepEqual(await tried(), {}, 'the last key stays');
-  await writeFile(keyFile, keySet({ other: OTHER_EC }));
-  await until('the next key is read', async () => (await tried()) === 'tokenSignature');
+  await until('the key is read', async () => typeof (await judge(bearing(token(EC, MAY)))) === 'object');
 });
