@@ -31,7 +31,7 @@ export class Queue {
   #discarded = 0;
   #waited = 0;
   #changedAt = this.createdAt;
-  /** Milliseconds that what has left had waited; what was taken at once is not in it. Made when the first waits. */
+  /** Made when the first waits. */
   #waits: Histogram | undefined;
   readonly #lines = new Set<WaitingLine>();
 

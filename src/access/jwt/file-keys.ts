@@ -1,10 +1,8 @@
 import { ChangingFile } from '../../config/changing-file.ts';
 import type { Logger } from '../../log/log.ts';
-import { Denial } from '../denial.ts';
-import type { KeySource } from './key-source.ts';
-import { readKeys, type TokenKey } from './keys.ts';
+import { withoutKeys, type KeySource } from './key-source.ts';
+import { MAX_KEY_SET_BYTES, readKeys, type TokenKey } from './keys.ts';
 
-const MAX_BYTES = 262_144;
 /** Between looks at the file. */
 const LOOK_MS = 2000;
 
@@ -24,14 +22,13 @@ export class FileKeys implements KeySource {
     this.#now = now;
     this.#path = path;
     this.#log = log;
-    this.#file = new ChangingFile(path, MAX_BYTES);
+    this.#file = new ChangingFile(path, MAX_KEY_SET_BYTES);
   }
 
   async keys(): Promise<readonly TokenKey[]> {
     if (this.#now() - this.#lookedAt >= LOOK_MS) this.#pending ??= this.#look();
     await this.#pending;
-    if (this.#keys.length === 0)
-      throw new Denial('tokenKeys', `there are no keys for tokens: ${this.#failure ?? 'none has been read so far'}`);
+    if (this.#keys.length === 0) throw withoutKeys(this.#failure);
     return this.#keys;
   }
 

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import type { VirtualHostConfig } from '../../config/model.ts';
+import { BoundedMap } from '../../lib/bounded-map.ts';
 import type { Logger } from '../../log/log.ts';
 import { FileKeys } from './file-keys.ts';
 import type { KeySource } from './key-source.ts';
@@ -15,15 +16,15 @@ export interface KeySourcesOptions {
   readonly log: Logger;
 }
 
-/** Sources that are known: beyond it, the one that was used longest ago is forgotten. */
+/** Sources of each kind that are known: one that is forgotten ends by itself. */
 const MAX_SOURCES = 256;
 
 /** The sources of keys for tokens. Virtual hosts with the same URL or file share one, which stays when their configuration changes. */
 export class KeySources {
   readonly #options: KeySourcesOptions;
   readonly #log: Logger;
-  readonly #remote = new Map<string, RemoteKeys>();
-  readonly #files = new Map<string, FileKeys>();
+  readonly #remote = new BoundedMap<string, RemoteKeys>(MAX_SOURCES);
+  readonly #files = new BoundedMap<string, FileKeys>(MAX_SOURCES);
   readonly #secrets = new WeakMap<JwtConfig, KeySource>();
 
   constructor(options: KeySourcesOptions) {
@@ -35,13 +36,15 @@ export class KeySources {
     const { jwksUrl, keyFile, keepKeys } = config;
     if (jwksUrl !== undefined) {
       const { fetch } = this.#options;
-      const make = (): RemoteKeys => new RemoteKeys({ url: jwksUrl, fetch, log: this.#log });
-      const source = known(this.#remote, jwksUrl, make, (forgotten) => forgotten.close());
+      const source = this.#remote.get(jwksUrl) ?? new RemoteKeys({ url: jwksUrl, fetch, log: this.#log });
+      this.#remote.set(jwksUrl, source);
       return { keys: (id) => source.keys(id, keepKeys) };
     }
     if (keyFile !== undefined) {
       const path = resolve(this.#options.folder, keyFile);
-      return known(this.#files, path, () => new FileKeys(path, this.#log));
+      const source = this.#files.get(path) ?? new FileKeys(path, this.#log);
+      this.#files.set(path, source);
+      return source;
     }
     let source = this.#secrets.get(config);
     if (source === undefined) {
@@ -56,16 +59,4 @@ export class KeySources {
   close(): void {
     for (const source of this.#remote.values()) source.close();
   }
-}
-
-function known<S>(sources: Map<string, S>, name: string, make: () => S, forget?: (source: S) => void): S {
-  const source = sources.get(name) ?? make();
-  sources.delete(name);
-  sources.set(name, source);
-  const [oldest] = sources;
-  if (sources.size > MAX_SOURCES && oldest !== undefined) {
-    sources.delete(oldest[0]);
-    forget?.(oldest[1]);
-  }
-  return source;
 }

@@ -11,7 +11,10 @@ export interface TokenKey {
   readonly key: KeyObject;
 }
 
-/** Error for a text that has no key for tokens. */
+/** Longest set of keys that is read, in bytes. */
+export const MAX_KEY_SET_BYTES = 262_144;
+
+/** Error for keys that cannot be fetched or read. */
 export class KeySetError extends Error {
   override readonly name = 'KeySetError';
 }
@@ -74,12 +77,15 @@ function readJwk(given: unknown): TokenKey | undefined {
         ? createSecretKey(Buffer.from(String(k), 'base64url'))
         : createPublicKey({ key: given as JsonWebKey, format: 'jwk' });
     const read = keyOf(key, typeof kid === 'string' ? kid : undefined);
-    return alg === undefined || alg === read.algorithm || (alg === 'Ed25519' && read.algorithm === 'EdDSA')
-      ? read
-      : undefined;
+    return alg === undefined || algorithmNamed(alg) === read.algorithm ? read : undefined;
   } catch {
     return undefined;
   }
+}
+
+/** Name of an algorithm here: Ed25519 has two (RFC 9864 section 2.2). */
+export function algorithmNamed(name: unknown): unknown {
+  return name === 'Ed25519' ? 'EdDSA' : name;
 }
 
 function keyOf(key: KeyObject, id: string | undefined): TokenKey {

@@ -1,8 +1,7 @@
 import { BackOff } from '../../lib/back-off.ts';
 import type { Logger } from '../../log/log.ts';
-import { Denial } from '../denial.ts';
 import { shownUrl } from '../../protocols/outbound/shown.ts';
-import { hasKey } from './key-source.ts';
+import { hasKey, withoutKeys } from './key-source.ts';
 import { KeySetError, readKeys, type TokenKey } from './keys.ts';
 
 /** Fetches a JWK Set. @throws Error */
@@ -56,8 +55,7 @@ export class RemoteKeys {
     if ((needed || age >= REFRESH_MS) && now - this.#triedAt >= LEAST_BETWEEN_MS) void this.#fetch();
     // all clients that need new keys wait for the same fetch
     if (needed) await this.#pending;
-    if (this.#now() - this.#fetchedAt >= keepMs)
-      throw new Denial('tokenKeys', `there are no keys for tokens: ${this.#failure ?? 'none has been read so far'}`);
+    if (this.#now() - this.#fetchedAt >= keepMs) throw withoutKeys(this.#failure);
     return this.#keys;
   }
 

@@ -1,6 +1,7 @@
 import type { JWTPayload } from 'jose';
 import { Denial } from '../denial.ts';
 import { hasKey, type KeySource } from './key-source.ts';
+import { algorithmNamed } from './keys.ts';
 
 /** Longest token that is read, in characters. */
 export const MAX_TOKEN = 8192;
@@ -32,8 +33,7 @@ export async function verifyToken(
   });
   const { decodeProtectedHeader, errors, jwtVerify } = await jose;
   const { kid, alg } = headerOf(() => decodeProtectedHeader(token));
-  const algorithm = alg === 'Ed25519' ? 'EdDSA' : alg;
-  const keys = (await source.keys(kid)).filter((key) => key.algorithm === algorithm && hasKey([key], kid));
+  const keys = (await source.keys(kid)).filter((key) => key.algorithm === algorithmNamed(alg) && hasKey([key], kid));
   const options = {
     clockTolerance: CLOCK_SKEW_S,
     ...(issuer !== undefined && { issuer }),

@@ -7,3 +7,11 @@ export async function writeAll(file: FileHandle, data: Buffer, at: number): Prom
     done += bytesWritten;
   }
 }
+
+/** Adds pieces to the end of a file, by one call where the disk takes all of them. @throws errors of the system */
+export async function addAll(file: FileHandle, pieces: readonly Buffer[]): Promise<void> {
+  const length = pieces.reduce((sum, { length: more }) => sum + more, 0);
+  const { bytesWritten } = length === 0 ? { bytesWritten: 0 } : await file.writev(pieces);
+  // such as on a disk that is full, which then says so
+  if (bytesWritten < length) await file.writeFile(Buffer.concat(pieces).subarray(bytesWritten));
+}

@@ -118,8 +118,8 @@ export async function serveChild(
   const [, of, at, labelOf] = CUES.exec(file) ?? [];
   if (of !== undefined) {
     const place = { id: of, number: Number(at), label: Number(labelOf) };
-    const leave = services.slots.enter(httpAccess(request.raw, request).client.realAddress);
-    const body = [await vods.cues(application, stream, clip, place, signal).finally(leave)];
+    const read = () => vods.cues(application, stream, clip, place, signal);
+    const body = [await services.slots.during(httpAccess(request.raw, request).client.realAddress, read)];
     return respond(exchange, { status: 200, headers: { ...headers, 'content-type': CUES_TYPE }, body }, onSent);
   }
   const [, id, number] = SEGMENT.exec(file) ?? [];

@@ -63,5 +63,5 @@ test('hls.js shows the subtitles of two recordings at their times', async (t) =>
       return shown === text;
     });
   }
-  t.pass();
+  t.deepEqual(await page.evaluate('faults'), []);
 });

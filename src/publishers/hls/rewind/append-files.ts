@@ -1,5 +1,6 @@
 import { constants } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
+import { addAll } from '../../../lib/files/write-all.ts';
 
 /** Only this user may read or change the files. */
 export const FILE_MODE = 0o600;
@@ -38,7 +39,8 @@ export class AppendFiles {
     const [oldest] = this.#files.keys();
     if (this.#files.size > this.#limit && oldest !== undefined) void this.close(oldest);
     try {
-      await addTo(await file, pieces);
+      const buffers = pieces.map((piece) => (typeof piece === 'string' ? Buffer.from(piece) : piece));
+      await addAll(await file, buffers);
     } catch (error) {
       await this.close(path);
       throw error;
@@ -63,14 +65,6 @@ async function openAt(path: string, at: number | undefined): Promise<FileHandle>
     await file.close();
     throw error;
   }
-}
-
-async function addTo(file: FileHandle, pieces: readonly (string | Buffer)[]): Promise<void> {
-  const buffers = pieces.map((piece) => (typeof piece === 'string' ? Buffer.from(piece) : piece));
-  const length = buffers.reduce((sum, { length: more }) => sum + more, 0);
-  const { bytesWritten } = length === 0 ? { bytesWritten: 0 } : await file.writev(buffers);
-  // such as on a disk that is full, which then says so
-  if (bytesWritten < length) await file.writeFile(Buffer.concat(buffers).subarray(bytesWritten));
 }
 
 /** Media, journals and states of all streams in which players rewind. */

@@ -9,8 +9,10 @@ import { numberedName } from './numbered-name.ts';
 /** Time and bytes after which another pack begins, so that those of the past can be removed. */
 const PACK_MS = 60_000;
 const PACK_BYTES = 64 * 1024 * 1024;
-const KEY_LENGTH = 8;
-const MAX_MEDIA_BYTES = 512 * 1024 * 1024;
+/** Characters of the random part of a file name. */
+export const KEY_LENGTH = 8;
+/** Longest segment or initialization that is read. */
+export const MAX_MEDIA_BYTES = 512 * 1024 * 1024;
 export const PACK_NAME = /^pack_(\d{1,15})_[A-Za-z0-9]{8}\.media$/;
 
 /** Where the media of a segment is. */
@@ -30,7 +32,7 @@ export interface Packed {
   readonly body: readonly Buffer[];
 }
 
-/** Segments of a pack whose names have one shape, a column each, in the order of their numbers. */
+/** Segments of a pack whose names have one shape, a column each, in the order in which they became known: as they were written, at the node that writes. */
 interface Columns {
   readonly msn: number[];
   readonly at: number[];
@@ -138,12 +140,12 @@ export class Packs {
 
   /**
    * Forgets a segment. The pack goes with its last one.
-   * @returns whether a file was removed
+   * @returns whether a file was removed; undefined for a segment of no pack
    * @throws errors of the system
    */
-  async remove(name: string): Promise<boolean> {
+  async remove(name: string): Promise<boolean | undefined> {
     const found = this.#lookUp(name);
-    if (found === undefined) return false;
+    if (found === undefined) return undefined;
     const { pack, shape, columns, index } = found;
     for (const column of [columns.msn, columns.at, columns.bytes]) column.splice(index, 1);
     if (columns.msn.length === 0) pack.columns.delete(shape);

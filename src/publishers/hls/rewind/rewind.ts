@@ -53,7 +53,7 @@ const EARLY = 2;
 /** Segments of one moment are written at once. Those of renditions that are complete later than this after the first one are written alone. */
 const TOGETHER_MS = 200;
 /** Numbers by which segments of one media playlist may leave later than those of another. */
-const LATE = 4;
+const LATE_LEAVING = 4;
 
 /** Memory that waits for the disks of all streams. */
 const disks = new Disks();
@@ -338,12 +338,11 @@ export class Rewind implements Follower {
   /** Never rejects. */
   async #store(waiting: readonly Waiting[]): Promise<void> {
     const media = waiting.filter(({ segment }) => !segment.gap);
-    const hasRoom = media.length === 0 || (await this.#hasRoom(media).catch((error: unknown) => error as Error));
+    const refusal = media.length === 0 ? undefined : await this.#refusal(media);
     const stored: (Waiting & Stored)[] = [];
     for (const { shelf, segment } of waiting) {
       try {
-        if (hasRoom instanceof Error && !segment.gap) throw hasRoom;
-        if (hasRoom === false && !segment.gap) this.#lose(shelf, segment.msn, 'the disk is full');
+        if (refusal !== undefined && !segment.gap) this.#lose(shelf, segment.msn, refusal);
         else stored.push({ shelf, segment, body: segment.gap ? undefined : await segment.body() });
       } catch (error) {
         this.#lose(shelf, segment.msn, (error as Error).message);
@@ -370,6 +369,15 @@ export class Rewind implements Follower {
     shelf.past.markGap(msn);
     this.#options.counts.lostSegments++;
     this.#options.faults.count(`HLS: a segment is lost to players that rewind: ${reason}`);
+  }
+
+  /** Why segments cannot be written; undefined: they can. Never rejects. */
+  async #refusal(waiting: readonly Waiting[]): Promise<string | undefined> {
+    try {
+      return (await this.#hasRoom(waiting)) ? undefined : 'the disk is full';
+    } catch (error) {
+      return (error as Error).message;
+    }
   }
 
   /** Whether the disk has room for segments. Where it has too little, older ones make room: a pack of them. */
@@ -404,7 +412,7 @@ export class Rewind implements Follower {
     const { files } = this.#options;
     const shelves = [...this.#shelves.values()];
     const first = this.#first;
-    const { from, to } = (await files.oldest()) ?? { from: Infinity, to: 0 };
+    const { from, to } = (await files.packs.oldest()) ?? { from: Infinity, to: 0 };
     // earlier versions have left a file for each segment
     const before = from <= first ? to : first + EARLY;
     const names = this.#leaving.splice(0).map(({ name }) => name);
@@ -415,7 +423,7 @@ export class Rewind implements Follower {
     let removed = 0;
     for (const name of names) if (await files.remove(name)) removed++;
     // those that became gaps have left without a name
-    removed += await files.removeBefore(Math.min(before, this.#first));
+    removed += await files.packs.removeBefore(Math.min(before, this.#first));
     return removed === 0 ? 0 : Math.max(removed, names.length);
   }
 
@@ -440,7 +448,7 @@ export class Rewind implements Follower {
       this.#do(async () => {
         await files.remove(name);
         // those that became gaps have left without a name
-        await files.removeBefore(Math.min(first, numberedName(name)?.msn ?? 0) - LATE);
+        await files.packs.removeBefore(Math.min(first, numberedName(name)?.msn ?? 0) - LATE_LEAVING);
       });
     }
     for (const journal of files.oldJournals(first)) this.#do(async () => void (await files.remove(journal)));

@@ -4,17 +4,17 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { join } from 'node:path';
 import { replaceFile } from '../../../lib/files/paths.ts';
 import { unless } from '../../../lib/files/unless.ts';
+import { addAll } from '../../../lib/files/write-all.ts';
 import { randomId } from '../../../lib/random-id.ts';
 import { appended, FILE_MODE } from './append-files.ts';
 import { journalLine, readJournal, type JournalSegment, type PastSegment } from './journal.ts';
 import { numberedName } from './numbered-name.ts';
-import { PACK_NAME, Packs, type Packed, type Place } from './packs.ts';
+import { KEY_LENGTH, MAX_MEDIA_BYTES, PACK_NAME, Packs, type Packed, type Place } from './packs.ts';
 
 /** Segments in a journal; then another one begins, so that those of the past can be removed. */
 const JOURNAL_SEGMENTS = 1000;
 /** Numbers by which segments of one media playlist may be noted later than those of another. */
-const LATE = 20;
-const KEY_LENGTH = 8;
+const LATE_NOTED = 20;
 /** Segments after which a page ends with its journal. */
 const PAGE_SEGMENTS = 4000;
 /** Segments and initializations. */
@@ -26,7 +26,6 @@ const LIST_JOURNAL = /^([a-z]+_[A-Za-z0-9_]+\.m3u8)\.(\d{1,15})\.journal$/;
 const OWN = [FILE_NAME, JOURNAL, LIST_JOURNAL, PACK_NAME, /^tmp_[0-9a-f]{32}$/];
 /** A thousand lines of some hundred bytes, and then some. */
 const MAX_JOURNAL_BYTES = 8 * 1024 * 1024;
-const MAX_MEDIA_BYTES = 512 * 1024 * 1024;
 /** Only this user may read or change what is in it. */
 export const FOLDER_MODE = 0o700;
 
@@ -51,7 +50,7 @@ export interface Stored {
  */
 export class RunFiles {
   readonly folder: string;
-  readonly #packs: Packs;
+  readonly packs: Packs;
   /** Journals that may still be needed, oldest first, with the highest number in each. */
   readonly #journals = new Map<string, number>();
   /** The journal that is written: its name, its lines, and the newest segment of each media playlist in it. */
@@ -66,7 +65,7 @@ export class RunFiles {
   /** @param folder absolute; made with the first file */
   constructor(folder: string) {
     this.folder = folder;
-    this.#packs = new Packs(folder);
+    this.packs = new Packs(folder);
   }
 
   /**
@@ -83,11 +82,11 @@ export class RunFiles {
       for (const { list, place, ...segment } of await this.#readJournal(journal, files, onFault)) {
         last = Math.max(last, segment.msn);
         addTo(lists, list, segment);
-        if (place !== undefined && !segment.gap) this.#packs.add(segment.name, place);
+        if (place !== undefined && !segment.gap) this.packs.add(segment.name, place);
       }
       this.#journals.set(journal.file, last);
     }
-    for (const name of files.keys()) if (PACK_NAME.test(name)) this.#packs.adopt(name);
+    for (const name of files.keys()) if (PACK_NAME.test(name)) this.packs.adopt(name);
     this.#isLoaded = true;
     return lists;
   }
@@ -153,7 +152,7 @@ export class RunFiles {
     });
   }
 
-  /** Writes the media of segments, and notes them, by two calls for all of them. @throws errors of the system: none of them is there then */
+  /** Writes the media of segments, and notes them, by two calls for all of them. @throws errors of the system: they are not to be listed then */
   async store(segments: readonly Stored[]): Promise<void> {
     await this.#make();
     try {
@@ -161,7 +160,7 @@ export class RunFiles {
         body === undefined ? [] : [{ name, msn, body }],
       );
       const places = new Map<string, Place>();
-      for (const [index, place] of (await this.#packs.append(media)).entries())
+      for (const [index, place] of (await this.packs.append(media)).entries())
         places.set((media[index] as Packed).name, place);
       await this.#note(segments, places);
     } catch (error) {
@@ -217,20 +216,20 @@ export class RunFiles {
    * @throws errors of the system, ELOOP for a link among them; Error for anything else that is no file, too long, or cut off
    */
   async read(name: string): Promise<Buffer> {
-    const place = this.#packs.find(name);
-    if (place !== undefined) return await this.#packs.read(place);
+    const place = this.packs.find(name);
+    if (place !== undefined) return await this.packs.read(place);
     try {
       return await this.#readFile(name, MAX_MEDIA_BYTES);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || this.#isLoaded) throw error;
-      const search = this.#searches.then(() => this.#packs.find(name) ?? this.#locate(name));
+      const search = this.#searches.then(() => this.packs.find(name) ?? this.#locate(name));
       this.#searches = search.then(
         () => undefined,
         () => undefined,
       );
       const found = await search;
       if (found === undefined) throw error;
-      return await this.#packs.read(found);
+      return await this.packs.read(found);
     }
   }
 
@@ -239,17 +238,17 @@ export class RunFiles {
     const { msn } = numberedName(name) ?? {};
     if (msn === undefined) return undefined;
     const files = await this.#files();
-    this.#packs.keep(files);
+    this.packs.keep(files);
     for (const file of this.#known.keys()) if (!files.has(file)) this.#known.delete(file);
-    const near = journalsIn(files.keys()).filter(({ first, list }) => list === undefined && first <= msn + LATE);
+    const near = journalsIn(files.keys()).filter(({ first, list }) => list === undefined && first <= msn + LATE_NOTED);
     for (const journal of near.reverse()) {
       // one that is still written may name it by now
       const bytes = files.get(journal.file);
       if (this.#known.get(journal.file) === bytes) continue;
       for (const { name: one, place, gap } of await this.#readJournal(journal, files, () => {}))
-        if (place !== undefined && !gap && this.#packs.find(one) === undefined) this.#packs.add(one, place);
+        if (place !== undefined && !gap && this.packs.find(one) === undefined) this.packs.add(one, place);
       this.#known.set(journal.file, bytes);
-      const found = this.#packs.find(name);
+      const found = this.packs.find(name);
       if (found !== undefined) return found;
     }
     return undefined;
@@ -267,9 +266,10 @@ export class RunFiles {
     }
   }
 
-  /** Removes a segment or an initialization. Idempotent. @returns whether a file is gone @throws errors of the system */
+  /** Removes a segment, an initialization or a journal. Idempotent. @returns whether a file is gone @throws errors of the system */
   async remove(name: string): Promise<boolean> {
-    if (this.#packs.find(name) !== undefined) return await this.#packs.remove(name);
+    const isPackGone = await this.packs.remove(name);
+    if (isPackGone !== undefined) return isPackGone;
     try {
       await unlink(join(this.folder, name));
       return true;
@@ -277,16 +277,6 @@ export class RunFiles {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
       return false;
     }
-  }
-
-  /** As `Packs.oldest`. */
-  async oldest(): Promise<{ readonly from: number; readonly to: number } | undefined> {
-    return await this.#packs.oldest();
-  }
-
-  /** As `Packs.removeBefore`. */
-  async removeBefore(msn: number): Promise<number> {
-    return await this.#packs.removeBefore(msn);
   }
 
   /**
@@ -328,7 +318,7 @@ export class RunFiles {
   /** Closes the files that are written. Idempotent. @throws errors of the system */
   async close(): Promise<void> {
     await this.#endJournal();
-    await this.#packs.end();
+    await this.packs.end();
   }
 
   async #make(): Promise<void> {
@@ -343,10 +333,7 @@ export class RunFiles {
 async function writeNew(path: string, body: readonly Buffer[]): Promise<void> {
   const file = await open(path, 'wx', FILE_MODE);
   try {
-    const length = body.reduce((sum, { length: more }) => sum + more, 0);
-    const { bytesWritten } = length === 0 ? { bytesWritten: 0 } : await file.writev(body);
-    // such as on a disk that is full, which then says so
-    if (bytesWritten < length) await file.writeFile(Buffer.concat(body).subarray(bytesWritten));
+    await addAll(file, body);
   } catch (error) {
     // the first error is the reason
     await unlink(path).catch(() => undefined);

@@ -378,14 +378,16 @@ test('after a death, playlists of which more and less is on the disk list gaps a
   t.is(times(rewind, LIST)[6], '6 at 72000 for 2, 1');
 });
 
+/** A run of two tracks with two segments each. */
+async function twoTracks(t: ExecutionContext, folder: string): Promise<void> {
+  const { rewind } = await open(t, folder);
+  for (const msn of [0, 1]) for (const one of [segment, sound]) rewind.segment(one(msn));
+  await rewind.close();
+}
+
 test('a playlist whose track comes later has its gaps at the times of the others', async (t) => {
   const folder = await temporary(t);
-  const first = await open(t, folder);
-  for (const msn of [0, 1]) {
-    first.rewind.segment(segment(msn));
-    first.rewind.segment(sound(msn));
-  }
-  await first.rewind.close();
+  await twoTracks(t, folder);
   const { rewind } = await open(t, folder);
   const after = { wallClock: 90_000, discontinuitySequence: 1 };
   rewind.segment(segment(2, { ...after, wallClock: 86_000, discontinuitySequence: 0, gap: true }));
@@ -496,12 +498,12 @@ test('a segment that no playlist has any more goes with the last one of its pack
     await files.store(msns.map((msn) => ({ segment: segment(msn), body: [Buffer.from(`media of ${msn}`)] })));
     await files.close();
   }
-  t.deepEqual(await files.oldest(), { from: 0, to: 2 });
+  t.deepEqual(await files.packs.oldest(), { from: 0, to: 2 });
   t.false(await files.remove(nameOf(0)));
   t.is((await filesOf(folder, 'media')).length, 2);
   t.true(await files.remove(nameOf(1)));
   t.is((await filesOf(folder, 'media')).length, 1);
-  t.deepEqual(await files.oldest(), { from: 2, to: 4 });
+  t.deepEqual(await files.packs.oldest(), { from: 2, to: 4 });
   t.false(await files.remove(nameOf(1)));
   t.is((await files.read(nameOf(3))).toString(), 'media of 3');
   await files.close();
@@ -514,10 +516,10 @@ test('a pack that was begun before a crash, and that no journal names, goes with
   await stored(folder, segment(2));
   const files = new RunFiles(folder);
   await files.load(() => t.fail());
-  t.is(await files.removeBefore(1), 1);
-  t.deepEqual(await files.oldest(), { from: 1, to: 2 });
-  t.is(await files.removeBefore(2), 1);
-  t.deepEqual(await files.oldest(), { from: 2, to: 3 });
+  t.is(await files.packs.removeBefore(1), 1);
+  t.deepEqual(await files.packs.oldest(), { from: 1, to: 2 });
+  t.is(await files.packs.removeBefore(2), 1);
+  t.deepEqual(await files.packs.oldest(), { from: 2, to: 3 });
   t.is((await files.read(nameOf(2))).toString(), 'media of 2');
   t.is((await filesOf(folder, 'media')).length, 1);
 });
@@ -604,12 +606,7 @@ test('a disk with too little room: a pack whose segments were lost leaves, too',
 
 test('the past of a track that comes no more leaves after the time, with its journals', async (t) => {
   const folder = await temporary(t);
-  const first = await open(t, folder);
-  for (const msn of [0, 1]) {
-    first.rewind.segment(segment(msn));
-    first.rewind.segment(sound(msn));
-  }
-  await first.rewind.close();
+  await twoTracks(t, folder);
   const { rewind, written } = await open(t, folder, { maxSeconds: 6 });
   for (let msn = 2; msn < 4; msn++) rewind.segment(segment(msn));
   t.deepEqual(times(rewind, SOUND).length, 2);
