@@ -21,8 +21,8 @@ const LOSSES: ReadonlySet<string> = new Set(['ECONNREFUSED', 'ENOBUFS', 'ENOMEM'
 export function ipCarrier(guard: OutboundGuard): OpenCarrier {
   return async ({ scheme, host, port, url }, options) => {
     if (scheme === 'tcp') {
-      const { connectMs, sendMs, writable, failed } = options;
-      const socket = await dial(guard, host, port, connectMs);
+      const { sendMs, writable, failed } = options;
+      const socket = await dial(guard, host, port, options);
       socket.resume();
       return new TcpCarrier(new TcpSender(socket, sendMs, { writable, failed }));
     }

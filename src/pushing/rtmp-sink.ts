@@ -25,22 +25,14 @@ export function rtmpSink(guard: OutboundGuard): OpenSink {
     const { url } = destination;
     try {
       return await authenticated(appOf(url), credentialsOf(url), async (app) => {
-        return new RtmpSink(await connect(guard, destination, options), app, destination, options);
+        const { host, port, scheme } = destination;
+        const socket = await (scheme === 'rtmp' ? dial : dialTls)(guard, host, port, options);
+        return new RtmpSink(socket, app, destination, options);
       });
     } catch (error) {
       throw error instanceof RtmpError ? new PushError(error.message) : error;
     }
   };
-}
-
-/** @throws PushError */
-async function connect(
-  guard: OutboundGuard,
-  { host, port, scheme }: Destination,
-  { connectMs, signal }: SinkOptions,
-): Promise<Socket> {
-  if (scheme !== 'rtmp') return await dialTls(guard, host, port, { connectMs, signal });
-  return await dial(guard, host, port, connectMs);
 }
 
 /** One stream published to an RTMP server: at most one video and one audio track, and data messages. */

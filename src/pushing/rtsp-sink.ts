@@ -48,10 +48,10 @@ class RtspSink implements Sink {
 
   /** @throws PushError */
   async connect(href: string, guard: OutboundGuard): Promise<void> {
-    const { connectMs, sendMs, writable } = this.#options;
+    const { sendMs, writable } = this.#options;
     try {
       this.#client = await RtspPublishingClient.connect(new RtspTarget(href), {
-        dial: (host, port) => dial(guard, host, port, connectMs),
+        dial: (host, port) => dial(guard, host, port, this.#options),
         sendMs,
         writable,
         ended: (reason) => this.#fail(reason),

@@ -1,17 +1,11 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { connect } from 'node:tls';
-import { dial } from './dial.ts';
+import { dial, type DialOptions } from './dial.ts';
 import type { OutboundGuard } from './guard.ts';
 
 /** How long the handshake may take once a server has accepted the connection. */
 const HANDSHAKE_MS = 10_000;
-
-export interface DialTlsOptions {
-  /** Time to connect, the handshake excluded, in milliseconds; that of `dial` where absent. */
-  readonly connectMs?: number | undefined;
-  readonly signal?: AbortSignal;
-}
 
 /**
  * Connects over TLS, as `dial` does without, and verifies the certificate of the server.
@@ -21,9 +15,10 @@ export async function dialTls(
   guard: OutboundGuard,
   host: string,
   port: number,
-  { connectMs, signal }: DialTlsOptions = {},
+  options: DialOptions = {},
 ): Promise<Socket> {
-  const plain = await dial(guard, host, port, connectMs);
+  const { signal } = options;
+  const plain = await dial(guard, host, port, options);
   const socket = connect({ socket: plain, host, servername: serverName(host) });
   // the TLS socket reports errors of its connection
   plain.on('error', () => {});
@@ -33,6 +28,7 @@ export async function dialTls(
     return socket;
   } catch (error) {
     socket.on('error', () => {}).destroy();
+    if (signal?.aborted === true) throw guard.unwanted();
     const { reason, message } = error as Error & { readonly reason?: string };
     // after a semicolon Node explains how to trust more authorities
     const why = late.aborted ? 'no answer in time' : (reason ?? message).split(';')[0];

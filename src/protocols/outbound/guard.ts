@@ -42,16 +42,22 @@ export class OutboundGuard {
   /**
    * Resolves a host to the addresses that may be connected to, in the order of preference. Connect to one of them and not to
    * the name, which may resolve to others a moment later.
-   * @throws what `error` makes when there is none, also when the forbidden addresses cannot be determined
+   * @param signal ends the wait for name servers
+   * @throws what `error` makes when there is none, when the forbidden addresses cannot be determined, or the signal aborts
    */
-  async addresses(host: string, port: number, transport: Transport = 'tcp'): Promise<string[]> {
+  async addresses(
+    host: string,
+    port: number,
+    transport: Transport = 'tcp',
+    signal?: AbortSignal | undefined,
+  ): Promise<string[]> {
     if (!(port >= 1 && port <= 65_535)) throw this.#refusal(host, port, 'that is not a port number');
     const local = new Set(
       Object.values(networkInterfaces()).flatMap((all) => all?.map(({ address }) => canonical(address)) ?? []),
     );
     const machine = (address: string): string => (isLoopback(address) || local.has(address) ? HERE : address);
     const [found, ...others] = await Promise.all(
-      [host, ...this.#forbiddenHosts(port, transport)].map((name) => this.#resolve(name)),
+      [host, ...this.#forbiddenHosts(port, transport)].map((name) => this.#resolve(name, signal)),
     );
     const forbidden = new Set(others.flat().map((address) => machine(canonical(address))));
     if (this.#options.ports[transport].has(port)) forbidden.add(HERE);
@@ -77,6 +83,11 @@ export class OutboundGuard {
 
   error(reason: string): Error {
     return this.#options.error(reason);
+  }
+
+  /** Error for a connection whose signal has aborted. */
+  unwanted(): Error {
+    return this.error('the connection is not wanted any more');
   }
 
   #refusal(host: string, port: number, why: string): Error {
@@ -108,8 +119,9 @@ export class OutboundGuard {
     return [...new Set([...ofNodes, ...ofStores.map((store) => store.host)])];
   }
 
-  async #resolve(host: string): Promise<string[]> {
-    const answer = await within(LOOKUP_MS, this.#lookup(host));
+  async #resolve(host: string, signal: AbortSignal | undefined): Promise<string[]> {
+    const answer = await within(LOOKUP_MS, this.#lookup(host), signal);
+    if (signal?.aborted === true) throw this.unwanted();
     if (answer === undefined) throw this.error(`the name ${host} could not be resolved in time`);
     if (answer instanceof Error) throw this.error(`the name ${host} cannot be resolved: ${whyUnresolved(answer)}`);
     return answer.map(({ address }) => address);

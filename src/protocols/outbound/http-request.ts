@@ -90,7 +90,7 @@ async function ask(guard: OutboundGuard, url: URL, options: HttpRequestOptions):
   const secure = url.protocol === 'https:';
   const host = hostFromUrl(url.hostname);
   const port = url.port === '' ? (secure ? 443 : 80) : Number(url.port);
-  const socket = await (secure ? dialTls : dial)(guard, host, port);
+  const socket = await (secure ? dialTls : dial)(guard, host, port, { signal });
   const asked = request({
     createConnection: () => socket,
     method,

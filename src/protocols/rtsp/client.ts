@@ -37,9 +37,12 @@ export interface RtspClientOptions {
   readonly wants: (media: RtspMedia) => boolean;
   readonly dial: Dial;
   readonly checkUdp: CheckUdp;
+  /** Ends `connect`. */
+  readonly signal: AbortSignal;
 }
 
 const OK = 200;
+const GONE = 'the connection is gone';
 /** Statuses of servers that may play with another `Range`, or with none. */
 const NOT_SO = new Set([400, 451, 456, 457, 500, 501]);
 
@@ -50,12 +53,13 @@ export class RtspClient {
   #described: Described;
   #setup: Setup | undefined;
   #keepAlive: KeepAlive | undefined;
-  #closed = false;
+  /** Aborts by `close()`, for what `play` opens. */
+  readonly #stop = new AbortController();
 
   /** @throws Error */
   static async connect(target: string, options: RtspClientOptions): Promise<RtspClient> {
     const asked = new RtspTarget(target);
-    return new RtspClient(asked, await describe(asked, options.dial), options);
+    return new RtspClient(asked, await describe(asked, options.dial, options.signal), options);
   }
 
   private constructor(target: RtspTarget, described: Described, options: RtspClientOptions) {
@@ -93,9 +97,13 @@ export class RtspClient {
   /** Ends the stream. Idempotent. */
   close(): void {
     if (this.#closed) return;
-    this.#closed = true;
+    this.#stop.abort();
     this.#keepAlive?.close();
     this.#leave();
+  }
+
+  get #closed(): boolean {
+    return this.#stop.signal.aborted;
   }
 
   get #aggregate(): string {
@@ -135,21 +143,21 @@ export class RtspClient {
   }
 
   async #describeAgain(): Promise<void> {
-    if (this.#closed) throw new RtspError('the connection is gone');
+    if (this.#closed) throw new RtspError(GONE);
     this.#leave();
     this.#setup = undefined;
-    const described = await describe(this.#target, this.#options.dial);
+    const described = await describe(this.#target, this.#options.dial, this.#stop.signal);
     this.#described = described;
     if (!this.#closed) return;
     described.connection.close();
-    throw new RtspError('the connection is gone');
+    throw new RtspError(GONE);
   }
 
   async #play(sink: RtspSink): Promise<void> {
     const { connection, methods } = this.#described;
     let began = false;
     let plays = false;
-    const setup = new Setup(this.#described, this.#options.checkUdp, {
+    const setup = new Setup(this.#described, this.#options.checkUdp, this.#stop.signal, {
       rtp: (track, data) => began && !this.#closed && sink.rtp(track, data),
       rtcp: (track, data) => began && !this.#closed && sink.rtcp(track, data),
       received: (bytes) => !this.#closed && sink.received(bytes),
@@ -169,6 +177,7 @@ export class RtspClient {
       },
     };
     await setup.run(this.#options.wants);
+    if (this.#closed) throw new RtspError(GONE);
     sink.begin(
       setup.lanes.map(({ media }) => media),
       setup.transport,

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { endedBy } from '../../lib/ended-by.ts';
 import { unauthorized } from './authorization.ts';
 import { RtspConnection } from './connection.ts';
 import { baseUrl } from './control.ts';
@@ -8,8 +9,8 @@ import { header, type RtspResponse } from './message.ts';
 import { checkMoved, type RtspTarget } from './redirect.ts';
 import type { RtspUrl } from './url.ts';
 
-/** Connects to a server. @throws Error when that is not allowed, or fails */
-export type Dial = (host: string, port: number) => Promise<Socket>;
+/** Connects to a server, unless a signal aborts. @throws Error when that is not allowed, or fails */
+export type Dial = (host: string, port: number, signal?: AbortSignal) => Promise<Socket>;
 
 /** A server that has described a stream. */
 export interface Described {
@@ -28,20 +29,24 @@ const UNAUTHORIZED = 401;
 
 /**
  * Requests the description of a stream, follows redirects, and reconnects where a server wants that.
- * @throws RtspError for invalid or rejecting answers, or any error of `dial`; nothing is left open then
+ * @throws RtspError for invalid or rejecting answers, or when the signal aborts, any error of `dial`; nothing is left open then
  */
-export async function describe(target: RtspTarget, dial: Dial): Promise<Described> {
+export async function describe(target: RtspTarget, dial: Dial, signal: AbortSignal): Promise<Described> {
   for (;;) {
     try {
-      return await describeAt(target, dial);
+      return await describeAt(target, dial, signal);
     } catch (error) {
       target.follow(error);
     }
   }
 }
 
-async function describeAt({ url, authorization }: RtspTarget, dial: Dial): Promise<Described> {
-  const socket = await dial(url.host, url.port);
+async function describeAt(target: RtspTarget, dial: Dial, signal: AbortSignal): Promise<Described> {
+  const socket = await dial(target.url.host, target.url.port, signal);
+  return await endedBy(signal, () => socket.destroy(), describeOver(socket, target));
+}
+
+async function describeOver(socket: Socket, { url, authorization }: RtspTarget): Promise<Described> {
   const connection = new RtspConnection(socket, authorization);
   try {
     const options = await connection.ask('OPTIONS', url.href);

@@ -28,8 +28,8 @@ export interface Lane {
   close(): void;
 }
 
-/** Checks that packets may be sent to a UDP port of an address. @throws Error when not */
-export type CheckUdp = (address: string, port: number) => Promise<unknown>;
+/** Checks that packets may be sent to a UDP port of an address. @throws Error when not, or when the signal aborts */
+export type CheckUdp = (address: string, port: number, signal: AbortSignal) => Promise<unknown>;
 
 const OK = 200;
 /** Highest number of the first channel of a pair. */
@@ -46,15 +46,18 @@ export class Setup {
   timeoutSeconds = DEFAULT_TIMEOUT_SECONDS;
   readonly #described: Described;
   readonly #checkUdp: CheckUdp;
+  readonly #signal: AbortSignal;
   readonly #sink: MediaSink;
   readonly #channels = new Map<number, { readonly track: number; readonly isRtcp: boolean }>();
   #transport: MediaTransport;
   #mayChange: boolean;
   #hasSession = false;
 
-  constructor(described: Described, checkUdp: CheckUdp, sink: MediaSink) {
+  /** @param signal ends what waits for other than the server */
+  constructor(described: Described, checkUdp: CheckUdp, signal: AbortSignal, sink: MediaSink) {
     this.#described = described;
     this.#checkUdp = checkUdp;
+    this.#signal = signal;
     this.#sink = sink;
     this.#transport = described.url.transport ?? 'tcp';
     this.#mayChange = described.url.transport === undefined;
@@ -165,7 +168,7 @@ export class Setup {
       if (isTcp) throw this.#otherTransport(field);
       pair.hear(source);
       if (serverPorts !== undefined && serverPorts[0] > 0) {
-        for (const port of serverPorts) await this.#checkUdp(remoteAddress, port);
+        for (const port of serverPorts) await this.#checkUdp(remoteAddress, port, this.#signal);
         pair.punch(serverPorts);
       }
       return { media, url: this.#urlOf(media), report: (data) => pair.report(data), close: () => pair.close() };

@@ -23,7 +23,10 @@ export interface AwaitedPort {
 /** Time without a use after which the port is closed: longer than a pull pauses between attempts. */
 const LINGER_MS = 8000;
 
-/** A port that takes one caller at a time, open while it is in use and for some seconds after that. */
+/**
+ * A port that takes one caller at a time, open while it is in use and for some seconds after that: a pull may come again. One whose
+ * signal aborts, other than by a time limit, does not.
+ */
 export class AwaitedCaller {
   readonly #options: AwaitedPort;
   readonly #listener: SrtListener;
@@ -65,7 +68,12 @@ export class AwaitedCaller {
   /** Whether the port is open at that address, and callers are asked for the same. */
   isFor({ host, streamId, options }: Pick<AwaitedPort, 'host' | 'streamId' | 'options'>): boolean {
     const own = this.#options;
-    return host === own.host && streamId === own.streamId && textOf(options) === textOf(own.options);
+    return (
+      this.#closed === undefined &&
+      host === own.host &&
+      streamId === own.streamId &&
+      textOf(options) === textOf(own.options)
+    );
   }
 
   /**
@@ -83,6 +91,8 @@ export class AwaitedCaller {
       };
       const onAbort = (): void => {
         over();
+        // one that was late comes again
+        if ((signal.reason as Error).name !== 'TimeoutError') void this.close();
         reject(new SrtError(`there was no caller on UDP port ${this.#options.port} in time`));
       };
       this.#waiting = (connection) => {
@@ -98,8 +108,7 @@ export class AwaitedCaller {
   /** Closes the port, which nothing uses any more. Idempotent. */
   close(): Promise<void> {
     clearTimeout(this.#closing);
-    this.#onClose();
-    this.#closed ??= this.#listener.free();
+    this.#closed ??= this.#listener.free().finally(() => this.#onClose());
     return this.#closed;
   }
 

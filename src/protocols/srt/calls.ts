@@ -1,3 +1,4 @@
+import { pause } from '../../lib/pause.ts';
 import type { Logger } from '../../log/log.ts';
 import type { OutboundGuard } from '../outbound/guard.ts';
 import { callSrt } from './caller.ts';
@@ -9,11 +10,14 @@ import { SrtRuntime } from './runtime.ts';
 
 /** Addresses of a host that are called, one after the other. */
 const MAX_ADDRESSES = 4;
+/** libsrt gives a closed port back within about two seconds; interval of attempts to open it until then. */
+const LEAVING_MS = 5000;
+const AGAIN_MS = 100;
 
 export interface SrtTarget extends Pick<SrtQuery, 'streamId' | 'options'> {
   readonly host: string;
   readonly port: number;
-  /** Ends the call. */
+  /** Ends the call, and closes a port that was opened for it, unless the signal is that of a time limit. */
   readonly signal: AbortSignal;
 }
 
@@ -24,6 +28,8 @@ export class SrtCalls {
   readonly #connections = new Set<SrtConnection>();
   /** Ports that callers are awaited on, by port number. */
   readonly #awaited = new Map<number, AwaitedCaller>();
+  /** When ports were closed that nothing has opened since, on the monotonic clock. */
+  readonly #closedAt = new Map<number, number>();
   #runtime: SrtRuntime | undefined;
 
   constructor(guard: OutboundGuard, log: Logger) {
@@ -36,7 +42,7 @@ export class SrtCalls {
    * @throws SrtError when the listener refuses or does not answer; SrtMissingError without libsrt; the guard's errors
    */
   async call({ host, port, ...call }: SrtTarget): Promise<SrtConnection> {
-    const addresses = await this.#guard.addresses(host, port, 'udp');
+    const addresses = await this.#guard.addresses(host, port, 'udp', call.signal);
     this.#runtime ??= SrtRuntime.open(this.#log);
     const failures: string[] = [];
     for (const address of addresses.slice(0, MAX_ADDRESSES)) {
@@ -58,25 +64,38 @@ export class SrtCalls {
    */
   async next({ signal, ...target }: SrtTarget): Promise<SrtConnection> {
     const { port } = target;
-    const unused = (): AwaitedCaller | undefined => {
+    for (;;) {
+      if (signal.aborted) throw new SrtError('the call was ended');
       const known = this.#awaited.get(port);
       if (known?.isInUse === true) throw new SrtError(`another pull of this server listens on UDP port ${port}`);
-      return known;
-    };
-    const known = unused();
-    if (known?.isFor(target) === false) await known.close();
-    return this.#keep(await (unused() ?? this.#listen(target)).next(signal));
+      if (known?.isFor(target) === false) await known.close();
+      else {
+        const awaited = known ?? this.#listen(target);
+        if (awaited !== undefined) return this.#keep(await awaited.next(signal));
+        await pause(AGAIN_MS, signal);
+      }
+    }
   }
 
-  #listen(target: Omit<SrtTarget, 'signal'>): AwaitedCaller {
+  /** @returns undefined while libsrt has not let go of the port since it was closed */
+
+  #listen(target: Omit<SrtTarget, 'signal'>): AwaitedCaller | undefined {
     const { port } = target;
     const permits = (address: string): boolean => this.#guard.permits(address, 'udp');
     this.#runtime ??= SrtRuntime.open(this.#log);
-    const made = new AwaitedCaller(this.#runtime, { ...target, permits, log: this.#log }, () => {
-      if (this.#awaited.get(port) === made) this.#awaited.delete(port);
-    });
-    this.#awaited.set(port, made);
-    return made;
+    try {
+      const made = new AwaitedCaller(this.#runtime, { ...target, permits, log: this.#log }, () => {
+        if (this.#awaited.get(port) !== made) return;
+        this.#awaited.delete(port);
+        this.#closedAt.set(port, performance.now());
+      });
+      this.#closedAt.delete(port);
+      this.#awaited.set(port, made);
+      return made;
+    } catch (error) {
+      if (performance.now() - (this.#closedAt.get(port) ?? -Infinity) < LEAVING_MS) return undefined;
+      throw error;
+    }
   }
 
   #keep(connection: SrtConnection): SrtConnection {

@@ -38,15 +38,16 @@ export class HlsPulls {
     this.#guard = guard;
   }
 
-  /** @throws PullError when there is no stream that can be pulled */
+  /** @throws PullError when there is no stream that can be pulled, or the signal aborts */
   async open(url: URL, options: SourceOptions): Promise<HlsSource> {
     const stop = new AbortController();
-    const server = new HlsServer(this.#guard, stop.signal);
+    const signal = AbortSignal.any([stop.signal, options.signal]);
+    const server = new HlsServer(this.#guard, signal);
     const last = this.#lastOf(options.clock);
     const after = last.get(url.href);
     let found = await find(server, url);
     if (!hasMore(found, after) && !found.main.playlist.isEnded) {
-      await pause(Math.min(MAX_WAIT_MS, found.main.playlist.target * 1000), stop.signal);
+      await pause(Math.min(MAX_WAIT_MS, found.main.playlist.target * 1000), signal);
       found = await find(server, url);
     }
     if (!hasMore(found, after))

@@ -29,7 +29,7 @@ export function httpSource(guard: OutboundGuard): OpenSource {
       throw new PullError(`not a URL of HTTP: ${shownUrl(target)}${why}`);
     }
     if (namesPlaylist(url.href)) return await hls.open(url, options);
-    const answer = await httpRequest(guard, url, { accept: ACCEPT });
+    const answer = await httpRequest(guard, url, { accept: ACCEPT, signal: options.signal });
     const { statusCode, headers } = answer.response;
     const type = mediaType(headers['content-type'] ?? '');
     if (statusCode === 200 && !OTHERS.test(type) && !PLAYLISTS.test(type)) return opened(answer, options);

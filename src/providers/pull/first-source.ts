@@ -4,13 +4,13 @@ import { unlessAborted } from '../../lib/unless-aborted.ts';
 import { shownUrl } from '../../protocols/outbound/shown.ts';
 import { PullError } from './error.ts';
 import { LONGEST_PAUSE_MS } from './pull.ts';
-import type { PullSource } from './source.ts';
+import type { Opening } from './opening.ts';
 import type { PullSpec } from './spec.ts';
 
 /** Connection to an origin that has a stream, and the index of its URL in the stream's list. */
 export interface FirstSource {
   readonly at: number;
-  readonly source: PullSource;
+  readonly opening: Opening;
 }
 
 /**
@@ -19,7 +19,7 @@ export interface FirstSource {
  */
 export async function firstSource(
   { urls, retryCount }: PullSpec,
-  open: (url: string) => Promise<PullSource>,
+  open: (url: string) => Opening,
   signal: AbortSignal,
 ): Promise<FirstSource> {
   const backOff = new BackOff(LONGEST_PAUSE_MS);
@@ -29,8 +29,10 @@ export async function firstSource(
     const at = attempt % urls.length;
     const url = urls[at] as string;
     if (attempt > 0 && at === 0) await pause(backOff.next(), signal);
+    const opening = open(url);
     try {
-      return { at, source: await opened(open(url), signal) };
+      if ((await unlessAborted(opening.source, signal)) !== undefined) return { at, opening };
+      opening.close();
     } catch (error) {
       reasons.set(url, (error as Error).message);
     }
@@ -43,15 +45,4 @@ function joined(reasons: ReadonlyMap<string, string>): string {
   const distinct = new Set(reasons.values());
   if (distinct.size === 1) return [...distinct].join('');
   return Array.from(reasons, ([url, reason]) => `${shownUrl(url)}: ${reason}`).join('; ');
-}
-
-/** Waits for a source, and closes one that comes after the signal has aborted. @throws PullError then */
-async function opened(opening: Promise<PullSource>, signal: AbortSignal): Promise<PullSource> {
-  const source = await unlessAborted(opening, signal);
-  if (source !== undefined) return source;
-  void opening.then(
-    (late) => late.close(),
-    () => undefined,
-  );
-  throw new PullError('the pull was ended');
 }

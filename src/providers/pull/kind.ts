@@ -11,10 +11,11 @@ import { LocalClock } from '../intake/local-clock.ts';
 import { leaveOwnStream, publishOwnName } from '../../tasks/own-name.ts';
 import { PullError } from './error.ts';
 import { firstSource } from './first-source.ts';
-import { closeWhenOpen, Pull, type PullOptions } from './pull.ts';
+import { Opening } from './opening.ts';
+import { Pull, type PullOptions } from './pull.ts';
 import { enabledProvider, pullProvider } from './provider.ts';
 import { readSpec, type PullSpec } from './spec.ts';
-import type { OpenSource, PullSource, SourceOptions } from './source.ts';
+import type { OpenSource, SourceOptions } from './source.ts';
 import { UseWatch } from './use-watch.ts';
 
 /** State for the next run, which continues with the URL that played last. */
@@ -76,7 +77,8 @@ export class PullKind implements PlacedKind {
       connection: () => pull?.connection,
     };
     const clock = new LocalClock(provider.keepsTimes);
-    const open = (url: string) => this.#options.open(url, sourceOptions(spec, clock, log));
+    const open = (url: string) =>
+      new Opening((signal) => this.#options.open(url, { ...sourceOptions(spec, clock, log), signal }));
     // a stream that no origin has claims no name, since unauthenticated clients may request any
     const begun = performance.now();
     let begin: PullOptions['begin'] = isNew
@@ -87,7 +89,7 @@ export class PullKind implements PlacedKind {
       input = await this.#publish(task, source, spec);
     } finally {
       const isOld = !isNew && performance.now() - begun > KEPT_MS;
-      if (begin.source !== undefined && (input === undefined || isOld)) closeWhenOpen(begin.source);
+      if (input === undefined || isOld) begin.opening?.close();
       if (isOld) begin = { at: begin.at };
     }
     if (input === undefined) return;
@@ -130,20 +132,17 @@ export class PullKind implements PlacedKind {
 function connecting(
   urls: readonly string[],
   played: string | undefined,
-  open: (url: string) => Promise<PullSource>,
+  open: (url: string) => Opening,
 ): Required<PullOptions['begin']> {
   const at = Math.max(0, urls.indexOf(played ?? ''));
-  const source = open(urls[at] as string);
-  // `Pull` reports the failure
-  source.catch(() => undefined);
-  return { at, source };
+  return { at, opening: open(urls[at] as string) };
 }
 
 function sourceOptions(
   { noInputFailoverMs, ignoresReports = false }: PullSpec,
   clock: LocalClock,
   log: Logger,
-): SourceOptions {
+): Omit<SourceOptions, 'signal'> {
   return { clock, silenceMs: noInputFailoverMs || undefined, ignoresReports, log };
 }
 

@@ -3,9 +3,11 @@ import type { Application } from '../../core/application.ts';
 import type { InputStream } from '../../core/input-stream.ts';
 import type { Logger } from '../../log/log.ts';
 import { pause } from '../../lib/pause.ts';
+import { unlessAborted } from '../../lib/unless-aborted.ts';
 import { shownReason, shownUrl } from '../../protocols/outbound/shown.ts';
 import { PullError } from './error.ts';
 import { Passthrough } from '../intake/passthrough.ts';
+import type { Opening } from './opening.ts';
 import type { PullSpec } from './spec.ts';
 import type { PullSource } from './source.ts';
 
@@ -21,11 +23,11 @@ export interface PullOptions {
   readonly persistent: boolean;
   /** Whether the pull fails for good if it never plays, even when persistent. */
   readonly isNew: boolean;
-  readonly open: (url: string) => Promise<PullSource>;
+  readonly open: (url: string) => Opening;
   readonly log: Logger;
   readonly signal: AbortSignal;
   /** First URL by its index, with its connection if one is open or opening. */
-  readonly begin: { readonly at: number; readonly source?: PullSource | Promise<PullSource> };
+  readonly begin: { readonly at: number; readonly opening?: Opening };
   /** Called when a URL begins to play. */
   readonly onPlays: (url: string) => void;
 }
@@ -35,7 +37,7 @@ interface Outcome {
   /** Milliseconds that it played; undefined when it never did. */
   readonly played?: number;
   /** Connection to the first origin, if that is available again: the stream continues there. */
-  readonly first?: PullSource;
+  readonly first?: Opening;
 }
 
 /** Pulls one stream, from the first of its URLs that works, and when that fails from the next. */
@@ -82,7 +84,7 @@ export class Pull {
       isNew,
       begin,
     } = this.#options;
-    let ready: PullSource | Promise<PullSource> | undefined = begin.source;
+    let ready = begin.opening;
     while (!signal.aborted) {
       const outcome = await this.#play(ready);
       const { first } = outcome;
@@ -107,7 +109,7 @@ export class Pull {
       this.#at = (this.#at + 1) % urls.length;
       if (this.#attempts % urls.length === 0) await pause(this.#backOff.next(), signal);
     }
-    if (ready !== undefined) closeWhenOpen(ready);
+    ready?.close();
   }
 
   #count({ played }: Outcome): void {
@@ -135,7 +137,7 @@ export class Pull {
     return this.#failures >= tries;
   }
 
-  async #play(ready: PullSource | Promise<PullSource> | undefined): Promise<Outcome> {
+  async #play(ready: Opening | undefined): Promise<Outcome> {
     const { signal, spec, onPlays } = this.#options;
     const { promise: ended, resolve: end } = Promise.withResolvers<Outcome>();
     const onAbort = (): void => end({ reason: 'the pull was ended' });
@@ -144,9 +146,9 @@ export class Pull {
     let playedSince: number | undefined;
     let stopProbing: (() => void) | undefined;
     let unlink: (() => void) | undefined;
-    let source: PullSource | undefined;
+    const opening = ready ?? this.#options.open(this.url);
     try {
-      source = await unlessOver(ready ?? this.#options.open(this.url), ended);
+      const source = await Promise.race([opening.source, ended.then(() => undefined)]);
       this.#source = source;
       if (source?.link !== undefined) unlink = this.#options.input.counters.link('in', source.link);
       const sink = this.#sink(
@@ -172,7 +174,7 @@ export class Pull {
       unlink?.();
       signal.removeEventListener('abort', onAbort);
       this.#source = undefined;
-      source?.close();
+      opening.close();
     }
   }
 
@@ -196,7 +198,7 @@ export class Pull {
   }
 
   /** Retries the first URL until it has the stream. Returns its undo. */
-  #awaitFirst(over: Promise<Outcome>, found: (source: PullSource) => void): () => void {
+  #awaitFirst(over: Promise<Outcome>, found: (first: Opening) => void): () => void {
     const {
       spec: { urls, failbackMs },
     } = this.#options;
@@ -205,12 +207,12 @@ export class Pull {
       while (!stop.signal.aborted) {
         await pause(failbackMs, stop.signal);
         if (stop.signal.aborted) return;
-        const source = await unlessOver(this.#options.open(urls[0] as string), over).catch(() => undefined);
-        if (source === undefined) continue;
-        found(source);
+        const opening = this.#options.open(urls[0] as string);
+        const source = await unlessAborted(opening.source, stop.signal).catch(() => undefined);
+        if (source !== undefined) found(opening);
         // another outcome may have come first
-        if ((await over).first !== source) source.close();
-        return;
+        if (source === undefined || (await over).first !== opening) opening.close();
+        if (source !== undefined) return;
       }
     };
     void probe();
@@ -221,21 +223,4 @@ export class Pull {
 function lateReason(source: PullSource | undefined): string {
   const late = 'the origin did not describe its tracks in time';
   return source?.trouble === undefined ? late : `${late} (${source.trouble})`;
-}
-
-/** @returns undefined when the outcome is known before the origin answers. @throws Error */
-async function unlessOver(
-  opening: PullSource | Promise<PullSource>,
-  over: Promise<Outcome>,
-): Promise<PullSource | undefined> {
-  const source = await Promise.race([opening, over.then(() => undefined)]);
-  if (source === undefined) closeWhenOpen(opening);
-  return source;
-}
-
-export function closeWhenOpen(opening: PullSource | Promise<PullSource>): void {
-  Promise.resolve(opening).then(
-    (source) => source.close(),
-    () => undefined,
-  );
 }

@@ -39,9 +39,11 @@ export interface SourceOptions {
   readonly silenceMs: number | undefined;
   /** Whether tracks are aligned by arrival, without sender reports; RTSP only. */
   readonly ignoresReports: boolean;
+  /** Aborts when the source is not wanted before it is open: nothing stays open then. An open one ends by its `close`. */
+  readonly signal: AbortSignal;
 }
 
-/** Connects to the origin of a URL. @throws Error when it cannot be reached, or has no such stream */
+/** Connects to the origin of a URL. @throws Error when it cannot be reached, has no such stream, or the signal aborts */
 export type OpenSource = (url: string, options: SourceOptions) => Promise<PullSource>;
 
 /** Longest wait of a source for something to play: less than that of the pull, which does not know the reason. Milliseconds. */

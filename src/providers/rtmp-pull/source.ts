@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import { AUDIO_FOUR_CC } from '../../containers/flv/audio.ts';
 import { VIDEO_FOUR_CC } from '../../containers/flv/video.ts';
 import type { Connection } from '../../core/source.ts';
+import { endedBy } from '../../lib/ended-by.ts';
 import { Watchdog } from '../../lib/watchdog.ts';
 import { FaultLog } from '../../log/log.ts';
 import { connectionOf, dial } from '../../protocols/outbound/dial.ts';
@@ -35,7 +36,8 @@ export function rtmpSource(guard: OutboundGuard): OpenSource {
     const { secure, host, port, app, credentials } = url;
     try {
       return await authenticated(app, credentials, async (next) => {
-        return new RtmpSource(await (secure ? dialTls : dial)(guard, host, port), next, url, options);
+        const socket = await (secure ? dialTls : dial)(guard, host, port, { signal: options.signal });
+        return new RtmpSource(socket, next, url, options);
       });
     } catch (error) {
       throw error instanceof RtmpError ? new PullError(error.message) : error;
@@ -71,7 +73,7 @@ class RtmpSource implements PullSource, Attempt<PullSource> {
     this.#socket = socket;
     this.#options = options;
     this.#faults = new FaultLog(options.log);
-    this.result = this.#start.promise;
+    this.result = endedBy(options.signal, () => socket.destroy(), this.#start.promise);
     this.connection = connectionOf(socket);
     const target = { tcUrl: `${secure ? 'rtmps' : 'rtmp'}://${authority}/${app}`, app, name, fourCcs: FOUR_CCS };
     this.#wire = new PlayingClient(target, (pieces) => this.#write(pieces), {

@@ -20,8 +20,9 @@ export function rtspSource(guard: OutboundGuard): OpenSource {
     }
     const client = await RtspClient.connect(target, {
       wants: isTakenMedia,
-      dial: (host, port) => dial(guard, host, port),
-      checkUdp: (address, port) => guard.addresses(address, port, 'udp'),
+      dial: (host, port, signal) => dial(guard, host, port, { signal }),
+      checkUdp: (address, port, signal) => guard.addresses(address, port, 'udp', signal),
+      signal: options.signal,
     });
     return new RtspSource(client, options);
   };

@@ -13,7 +13,7 @@ export function srtSource(calls: SrtCalls): OpenSource {
   return async (target, options) => {
     const url = parsed(target);
     try {
-      const target = { ...url, signal: AbortSignal.timeout(FIRST_MEDIA_MS) };
+      const target = { ...url, signal: AbortSignal.any([options.signal, AbortSignal.timeout(FIRST_MEDIA_MS)]) };
       return opened(await (url.mode === 'listener' ? calls.next(target) : calls.call(target)), options);
     } catch (error) {
       throw error instanceof SrtError ? new PullError(error.message) : error;

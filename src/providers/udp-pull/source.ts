@@ -30,11 +30,13 @@ export function udpSource(guard: OutboundGuard): OpenSource {
   return async (target, options) => {
     const url = parseUdpUrl(target);
     if (typeof url === 'string') throw new PullError(`not a URL of UDP: ${shownUrl(target)} (${url})`);
-    if (url.isGroup) await guard.addresses(url.address, url.port, 'udp');
+    const { signal } = options;
+    if (url.isGroup) await guard.addresses(url.address, url.port, 'udp', signal);
     const receiver = new UdpReceiver(await opened(url), url, guard);
-    const first = await within(FIRST_MEDIA_MS, receiver.first);
+    const first = await within(FIRST_MEDIA_MS, receiver.first, signal);
     if (first === undefined) {
       receiver.close();
+      if (signal.aborted) throw guard.unwanted();
       throw new PullError(`nothing came to UDP port ${url.port} within ${FIRST_MEDIA_MS / 1000} s that is MPEG-TS`);
     }
     return receiver.source(first, options);

@@ -1,5 +1,6 @@
 import { KilnError } from '../../errors.ts';
 import type { Connection } from '../../core/source.ts';
+import { endedBy } from '../../lib/ended-by.ts';
 import { FaultLog } from '../../log/log.ts';
 import { cutsCredentials, FRAGMENT_FAULT } from '../../protocols/outbound/fragment.ts';
 import { shownUrl } from '../../protocols/outbound/shown.ts';
@@ -31,7 +32,7 @@ export function whepSource(caller: Caller): OpenSource {
     }
     const source = new WhepSource(await Call.open(caller, endpoint), options);
     try {
-      await source.open();
+      await endedBy(options.signal, () => source.close(), source.open());
       return source;
     } catch (error) {
       const isLost = source.isLost;

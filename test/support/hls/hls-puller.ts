@@ -20,7 +20,8 @@ export interface PulledHls {
 export async function pullHls(t: ExecutionContext, url: string, silenceMs?: number): Promise<PulledHls> {
   const lines: string[] = [];
   const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) });
-  const options = { log, clock: new LocalClock(), silenceMs, ignoresReports: false };
+  const { signal } = new AbortController();
+  const options = { log, clock: new LocalClock(), silenceMs, ignoresReports: false, signal };
   const source = await new HlsPulls(openGuard()).open(new URL(url), options);
   t.teardown(() => source.close());
   const tracks: (readonly Track[])[] = [];

@@ -40,6 +40,7 @@ export async function playRtsp(
     clock: new LocalClock(),
     silenceMs: undefined,
     ignoresReports: false,
+    signal: new AbortController().signal,
     ...options,
   });
   t.teardown(() => source.close());

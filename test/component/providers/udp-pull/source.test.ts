@@ -25,7 +25,9 @@ function source(networks?: readonly string[]) {
   });
   const open = udpSource(guard);
   const log = pino({ level: 'silent' });
-  return (url: string) => open(url, { log, clock: new LocalClock(), silenceMs: undefined, ignoresReports: false });
+  const options = { log, silenceMs: undefined, ignoresReports: false };
+  return (url: string, { signal } = new AbortController()) =>
+    open(url, { ...options, clock: new LocalClock(), signal });
 }
 
 /** Sends a test pattern from a port of loopback. */
@@ -72,6 +74,26 @@ for (const format of ['mpegts', 'rtp_mpegts'])
     await once(socket, 'listening');
     socket.close();
   });
+
+test('a pull over UDP that is ended while it waits gives its port back', async (t) => {
+  const [port] = freePorts(1) as [number];
+  const stop = new AbortController();
+  const opening = source()(`udp://127.0.0.1:${port}`, stop);
+  const bound = async (): Promise<boolean> => {
+    const socket = createSocket('udp4').bind(port, '127.0.0.1');
+    const isFree = await once(socket, 'listening').then(
+      () => true,
+      () => false,
+    );
+    socket.close();
+    return isFree;
+  };
+  await until('it waits there', async () => !(await bound()));
+  stop.abort();
+  await t.throwsAsync(opening, { name: 'PullError', message: /not wanted any more/ });
+  await until('the port is free', bound);
+  t.pass();
+});
 
 test('a multicast group is joined where a list of networks has it', async (t) => {
   const [port] = freePorts(1) as [number];

@@ -36,13 +36,19 @@ function guardOf(networks?: readonly string[]): OutboundGuard {
   });
 }
 
+const DEFAULTS = {
+  log: pino({ level: 'silent' }),
+  silenceMs: undefined,
+  ignoresReports: false,
+  signal: new AbortController().signal,
+};
+
 /** Opens pulls, and takes what they bring. */
 async function pulling(t: ExecutionContext, networks?: readonly string[]) {
   const pool = await callingPool(t);
   const source = whepSource({ pool: () => pool, guard: guardOf(networks) });
-  const log = pino({ level: 'silent' });
   const open = (url: string, options: Partial<SourceOptions> = {}): Promise<PullSource> =>
-    source(url, { log, clock: new LocalClock(), silenceMs: undefined, ignoresReports: false, ...options });
+    source(url, { ...DEFAULTS, clock: new LocalClock(), ...options });
   const play = async (url: string, options: Partial<SourceOptions> = {}) => {
     const opened = await open(url, options);
     t.teardown(() => opened.close());
@@ -193,6 +199,42 @@ test('servers that give no stream are told apart', async (t) => {
   });
 });
 
+test('a pull over WHEP that is ended while it connects leaves nothing, here or on the server', async (t) => {
+  const silent = createSocket('udp4').bind(0, '127.0.0.1');
+  await once(silent, 'listening');
+  t.teardown(() => silent.close());
+  const candidate = `a=candidate:1 1 UDP 1 127.0.0.1 ${silent.address().port} typ host`;
+  const answer = offerOf(
+    [{ ...H264_VIDEO, types: [98], direction: 'sendonly', lines: ['a=rtpmap:98 H264/90000', candidate] }],
+    TRANSPORT.map((line) => line.replace('actpass', 'passive')),
+  );
+  let closed = 0;
+  const { host, asked } = await serveSignalling(t, ({ url, method }, response) => {
+    response.socket?.once('close', () => closed++);
+    if (method === 'DELETE') return void response.writeHead(200).end();
+    // the first offer is never answered
+    if (url === '/silent') accept(response, answer);
+  });
+  const { open, pool } = await pulling(t);
+  for (const [path, begun] of [
+    ['/mute', () => Promise.resolve(asked.length === 1)],
+    ['/silent', () => once(silent, 'message').then(() => true)],
+  ] as const) {
+    const stop = new AbortController();
+    const opening = open(`whep://${host}${path}`, { signal: stop.signal });
+    await until(`it waits for ${path}`, begun);
+    stop.abort();
+    await t.throwsAsync(opening, { name: 'PullError', message: /not wanted any more/ }, path);
+    t.is(pool.workers[0]?.sessions, 0);
+  }
+  await until('the session is deleted', () => asked.at(-1)?.method === 'DELETE');
+  await until('its connections are closed', () => closed === 3);
+  const stop = new AbortController();
+  stop.abort();
+  await t.throwsAsync(open(`whep://${host}/mute`, { signal: stop.signal }), { name: 'PullError' });
+  t.is(pool.workers[0]?.sessions, 0);
+});
+
 test('a server with another certificate than its answer says is not trusted', async (t) => {
   const { registry, url } = await startWebrtc(t);
   const live = new LiveStream(registry, [video, audio]);
@@ -209,6 +251,7 @@ test('a server with another certificate than its answer says is not trusted', as
 
 test('without media workers nothing is pulled', async (t) => {
   const source = whepSource({ pool: () => undefined, guard: guardOf() });
-  const options = { log: pino({ level: 'silent' }), clock: new LocalClock(), silenceMs: 1, ignoresReports: false };
-  await t.throwsAsync(source('whep://127.0.0.1/x', options), { message: /WebRTC is off/ });
+  await t.throwsAsync(source('whep://127.0.0.1/x', { ...DEFAULTS, clock: new LocalClock() }), {
+    message: /WebRTC is off/,
+  });
 });

@@ -92,6 +92,20 @@ test.serial('no connection is made to an address out of bounds', async (t) => {
   });
 });
 
+test.serial('a name that is resolved after the end of an attempt is not connected to', async (t) => {
+  const origin = await listening('127.0.0.3');
+  t.teardown(origin.close);
+  const found = Promise.withResolvers<{ address: string; family: number }[]>();
+  replaceLookup(t, () => found.promise);
+  const [guard, stop] = [guardOf(), new AbortController()];
+  const [ended, goesOn] = [dial(guard, 'slow.example', origin.port, stop), dial(guard, 'slow.example', origin.port)];
+  stop.abort();
+  await t.throwsAsync(ended, { name: 'PullError', message: 'the connection is not wanted any more' });
+  found.resolve([{ address: '127.0.0.3', family: 4 }]);
+  (await goesOn).destroy();
+  t.is(origin.accepted(), 1);
+});
+
 test.serial('a name that is slow to resolve is asked for once at a time', async (t) => {
   const waiting: (() => void)[] = [];
   let asked = 0;

@@ -5,6 +5,7 @@ import type { Packet } from '../../../../src/core/packet.ts';
 import { Registry } from '../../../../src/core/registry.ts';
 import type { Track } from '../../../../src/core/track.ts';
 import { firstSource } from '../../../../src/providers/pull/first-source.ts';
+import { Opening } from '../../../../src/providers/pull/opening.ts';
 import { Pull, type PullOptions } from '../../../../src/providers/pull/pull.ts';
 import type { PullSource, SourceSink } from '../../../../src/providers/pull/source.ts';
 import type { PullSpec } from '../../../../src/providers/pull/spec.ts';
@@ -35,7 +36,9 @@ class Origins {
   readonly opened: string[] = [];
   readonly playing = new Map<string, SourceSink>();
 
-  readonly open = async (url: string): Promise<PullSource> => {
+  readonly open = (url: string): Opening => new Opening(() => this.#open(url));
+
+  async #open(url: string): Promise<PullSource> {
     this.opened.push(url);
     if (!this.up.has(url)) throw new Error(`${url} is down`);
     return {
@@ -46,7 +49,7 @@ class Origins {
       },
       close: () => this.playing.delete(url),
     };
-  };
+  }
 
   end(url: string): void {
     this.up.delete(url);
@@ -172,7 +175,7 @@ test('an origin for a new stream is searched in rounds, until no viewer waits an
   t.is((await firstSource({ ...SPEC, urls }, origins.open, stop.signal)).at, 1);
   const late = Promise.withResolvers<PullSource>();
   let closed = false;
-  const waiting = firstSource(SPEC, () => late.promise, stop.signal);
+  const waiting = firstSource(SPEC, () => new Opening(() => late.promise), stop.signal);
   stop.abort();
   await t.throwsAsync(waiting, { name: 'PullError' });
   late.resolve({ connection: undefined, play: async () => {}, close: () => (closed = true) });
@@ -242,8 +245,81 @@ test('failback: the first URL is tried while another plays, and takes over when 
   t.is(origins.opened[before], 'ovt://two/a/s', 'the next one, at once');
 });
 
+/** An origin that never answers, and the signals that its connections had. */
+function silent() {
+  const signals: AbortSignal[] = [];
+  const open = (): Opening =>
+    new Opening((signal) => {
+      signals.push(signal);
+      return new Promise<never>(() => {});
+    });
+  return { signals, open };
+}
+
+test('a connection that is not open yet is ended with the pull, and nothing else is', async (t) => {
+  const running = silent();
+  const { stop, run } = begin(t, {}, running);
+  await until('it connects', () => running.signals.length === 1);
+  t.false(running.signals[0]?.aborted);
+  stop.abort();
+  await run;
+  t.true(running.signals[0]?.aborted);
+
+  const fresh = silent();
+  const viewer = new AbortController();
+  const first = firstSource(SPEC, fresh.open, viewer.signal);
+  viewer.abort();
+  await t.throwsAsync(first, { name: 'PullError', message: 'the pull was ended' });
+  t.true(fresh.signals[0]?.aborted);
+
+  const begun = silent();
+  const next = begin(t, {}, { begin: { at: 0, opening: begun.open() } });
+  next.stop.abort();
+  await next.run;
+  t.true(begun.signals[0]?.aborted);
+});
+
+test('a connection to the first origin is ended with the pull that plays from another', async (t) => {
+  const [urls, { signals, open }] = [['ovt://one/a/s', 'ovt://two/a/s'], silent()];
+  const up = new Origins();
+  up.up.add('ovt://two/a/s');
+  const { stop, run } = begin(
+    t,
+    { urls, failbackMs: 1 },
+    {
+      open: (url) => (url === urls[0] ? open() : up.open(url)),
+      begin: { at: 1 },
+    },
+  );
+  await plays(up, 'ovt://two/a/s');
+  await until('the first is asked', () => signals.length === 1);
+  t.false(signals[0]?.aborted);
+  stop.abort();
+  await run;
+  await until('that is ended', () => signals[0]?.aborted);
+  t.is(up.playing.size, 0);
+});
+
+test('a source that is open has its end by close alone, and one that comes too late has it at once', async (t) => {
+  let [closed, aborted] = [0, 0];
+  const source: PullSource = { connection: undefined, play: async () => {}, close: () => void closed++ };
+  const opened = new Opening(async (signal) => {
+    signal.addEventListener('abort', () => aborted++);
+    return source;
+  });
+  await opened.source;
+  opened.close();
+  t.deepEqual([closed, aborted], [1, 0]);
+  const late = Promise.withResolvers<PullSource>();
+  const slow = new Opening(() => late.promise);
+  slow.close();
+  late.resolve(source);
+  await until('it is closed', () => closed === 2);
+  t.pass();
+});
+
 test('a pull ends at once when it is stopped, whatever it waits for', async (t) => {
-  const hanging = begin(t, {}, { open: () => new Promise<never>(() => {}) });
+  const hanging = begin(t, {}, silent());
   hanging.stop.abort();
   await hanging.run;
   const { origins, stop, run } = begin(t, {}, {}, SPEC.urls);
@@ -277,7 +353,7 @@ test.serial('an origin without any usable track fails for the reason that its so
     [undefined, /tracks in time$/],
     ['H264: no SPS', /tracks in time \(H264: no SPS\)$/],
   ] as const) {
-    const { run } = begin(t, {}, { isNew: true, open: async () => ({ ...mute, trouble }) });
+    const { run } = begin(t, {}, { isNew: true, open: () => new Opening(async () => ({ ...mute, trouble })) });
     await t.throwsAsync(run, { name: 'PullError', message: expected });
   }
 });

@@ -30,6 +30,7 @@ const options = (silenceMs?: number) => ({
   clock: new LocalClock(),
   silenceMs,
   ignoresReports: false,
+  signal: new AbortController().signal,
 });
 
 /** A server whose answer to `play` is that of the test, on a free port. */

@@ -38,6 +38,7 @@ async function converse(
       dial: () => Promise.resolve(near as unknown as Socket),
       checkUdp: () => Promise.resolve(),
       wants: isTakenTrack,
+      signal: new AbortController().signal,
     });
     await client.play({
       begin: (tracks, transport) => {

@@ -1,9 +1,14 @@
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
+import type { Socket } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
+import { pino } from 'pino';
+import { LocalClock } from '../../../../src/providers/intake/local-clock.ts';
+import type { PullSource, SourceSink } from '../../../../src/providers/pull/source.ts';
+import { rtspSource } from '../../../../src/providers/rtsp-pull/source.ts';
 import { pictures, rtp, SILENCE } from '../../../support/media/camera-media.ts';
 import { FakeCamera, type CameraScript } from '../../../support/rtsp/fake-camera.ts';
-import { playRtsp, type Played } from '../../../support/rtsp/rtsp-player.ts';
+import { openGuard, playRtsp, type Played } from '../../../support/rtsp/rtsp-player.ts';
 import { until } from '../../../support/time/until.ts';
 
 const bothAre = (played: Played) =>
@@ -41,6 +46,23 @@ test('a server that gives the same channels twice means those that were asked fo
   camera.media(2, rtp(8, 0, 0, SILENCE));
   await t.notThrowsAsync(bothAre(played));
 });
+
+/** A source that is not played yet. */
+const opened = (url: string, guard = openGuard()): Promise<PullSource> =>
+  rtspSource(guard)(url, {
+    log: pino({ level: 'silent' }),
+    clock: new LocalClock(),
+    silenceMs: undefined,
+    ignoresReports: false,
+    signal: new AbortController().signal,
+  });
+const unexpected = (): never => {
+  throw new Error('it has not played');
+};
+const UNUSED: SourceSink = {
+  ...{ tracks: unexpected, packet: unexpected, lost: unexpected, trouble: unexpected, end: unexpected },
+  received: () => {},
+};
 
 /** A camera that sends by UDP alone, and says so in a way of its own. */
 async function datagramCamera(t: ExecutionContext, overTcp: (tcp: string) => string) {
@@ -99,4 +121,45 @@ test('an RTSP track that neither transport can carry is rejected with both reaso
   await t.throwsAsync(playRtsp(t, other.url('live?transport=tcp')), {
     message: 'the server chose a transport for a track that was not offered (RTP/AVP)',
   });
+});
+
+test('a pull that ends while addresses for UDP are checked gives its ports back at once', async (t) => {
+  const { camera } = await datagramCamera(t, () => '461 Unsupported Transport\r\n\r\n');
+  const guard = openGuard();
+  const checked = Promise.withResolvers<AbortSignal | undefined>();
+  const addresses = guard.addresses.bind(guard);
+  guard.addresses = async (host, port, transport, signal) => {
+    if (transport !== 'udp' || signal === undefined) return await addresses(host, port, transport, signal);
+    checked.resolve(signal);
+    // a name server that never answers
+    await once(signal, 'abort');
+    throw guard.unwanted();
+  };
+  const source = await opened(camera.url(), guard);
+  const playing = source.play(UNUSED);
+  await checked.promise;
+  const [, port = 0] = /client_port=(\d+)/.exec(camera.requests.at(-1)?.headers['transport'] ?? '') ?? [];
+  source.close();
+  await t.throwsAsync(playing, { instanceOf: Error });
+  for (const one of [Number(port), Number(port) + 1]) {
+    const socket = createSocket('udp4').bind(one, '127.0.0.1');
+    await once(socket, 'listening');
+    socket.close();
+  }
+  t.pass();
+});
+
+test('a pull that ends while another server is asked closes that connection', async (t) => {
+  const other = await FakeCamera.start(t, { answer: () => '' });
+  const camera = await FakeCamera.start(t, {
+    answer: ({ method }) => (method === 'SETUP' ? `302 Moved\r\nLocation: ${other.url()}\r\n\r\n` : undefined),
+  });
+  const source = await opened(camera.url());
+  const playing = source.play(UNUSED);
+  await until('the other is asked', () => other.requests.length === 1);
+  const gone = once(other.sockets[0] as Socket, 'close');
+  source.close();
+  await t.throwsAsync(playing, { instanceOf: Error });
+  await gone;
+  t.pass();
 });
