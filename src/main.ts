@@ -6,6 +6,7 @@ import { readArguments, USAGE } from './cli/command-line.ts';
 import { ConfigError, loadConfig } from './config/load.ts';
 import { startDemo, type Demo } from './server/demo.ts';
 import { FfmpegError, findFfmpeg } from './ffmpeg.ts';
+import { leave, threadsAreHeld } from './lib/leave.ts';
 import { createLogger, logSettings } from './log/log.ts';
 import { RecentEvents } from './log/recent-events.ts';
 import type { Server as RunningServer } from './server/server.ts';
@@ -174,7 +175,7 @@ async function stop(signal: NodeJS.Signals): Promise<void> {
   const now = performance.now();
   if (now - lastSignal < SAME_SIGNAL_MS) return;
   lastSignal = now;
-  if (phase === 'stopping') process.exit(EXIT_FAILED);
+  if (phase === 'stopping') return leave(EXIT_FAILED);
   if (phase === 'draining') return hurry.abort();
   if (phase === 'starting') {
     log.info({ event: 'server.stopping', signal }, 'stopped before the start was complete');
@@ -204,6 +205,7 @@ async function end(code: number): Promise<void> {
 }
 
 /** Ends the process when its log has been written, or its reader takes too long. */
-function exit(code: number): Promise<never> {
-  return new Promise(() => log.flush(() => process.exit(code)));
+async function exit(code: number): Promise<never> {
+  if (await threadsAreHeld()) log.error('a disk or name server does not answer: this process kills itself');
+  return await new Promise<never>(() => log.flush(() => leave(code)));
 }

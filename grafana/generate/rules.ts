@@ -267,6 +267,14 @@ export const RULES: Readonly<Record<string, readonly Rule[]>> = {
       description: 'It was given up ({{ $labels.event }}); the log has the reason.',
     },
     {
+      name: 'DiskSlow',
+      expr: 'kiln_slow_disks > 0',
+      lasts: '1m',
+      severity: 'critical',
+      summary: 'A disk does not answer at {{ $labels.instance }}',
+      description: 'Recordings and what viewers rewind to are not written; the log names the folder (event disk.slow).',
+    },
+    {
       name: 'RewindLost',
       expr: 'increase(kiln_rewind_lost_segments_total[10m]) > 0',
       severity: 'warning',

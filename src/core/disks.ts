@@ -1,30 +1,30 @@
 import type { Queue } from './queue.ts';
 import type { WaitingLine } from './waiting-line.ts';
-import { Limiter } from '../lib/limiter.ts';
+import { diskCalls, type DiskCalls, type RootCalls } from './disk-calls.ts';
 
 /** Limit of the memory of one recording or dump. */
 export const MAX_BYTES = 64 * 1024 * 1024;
 /** Limit of the memory of all of them. */
 const MAX_ALL = 512 * 1024 * 1024;
-/** All files and host names of the process share a few threads: a disk that hangs must not take them all. */
-const CALLS = 2;
 
 /** The disks that recordings, or dumps, go to, and the memory that waits for them. */
 export class Disks {
-  /** By root, or device: there are few. */
-  readonly #calls = new Map<string, Limiter>();
+  readonly #calls: DiskCalls;
   #recordings = 0;
   #queued = 0;
+
+  constructor(calls = diskCalls) {
+    this.#calls = calls;
+  }
 
   /**
    * @param root folder of the recording, or what else stands for a disk; few calls for one root run at a time
    * @param queue counts the bytes that wait, too
+   * @param folder in it, as the log names the disk
    */
-  open(root: string, queue?: Queue): Disk {
-    const calls = this.#calls.get(root) ?? new Limiter(CALLS);
-    this.#calls.set(root, calls);
+  open(root: string, queue?: Queue, folder = root): Disk {
     this.#recordings++;
-    return new Disk(calls, this, queue);
+    return new Disk(this.#calls.of(root, folder), this, queue);
   }
 
   /** Counts bytes that wait. */
@@ -45,13 +45,13 @@ export class Disks {
 
 /** The disk of one recording or dump: the limit of its calls, and the bytes that wait for it. */
 export class Disk {
-  readonly #calls: Limiter;
+  readonly #calls: RootCalls;
   readonly #disks: Disks;
   readonly #queue: Queue | undefined;
   readonly #line: WaitingLine | undefined;
   #queued = 0;
 
-  constructor(calls: Limiter, disks: Disks, queue?: Queue) {
+  constructor(calls: RootCalls, disks: Disks, queue?: Queue) {
     this.#calls = calls;
     this.#disks = disks;
     this.#queue = queue;
@@ -82,7 +82,17 @@ export class Disk {
 
   /** Calls the system when it is this recording's turn. */
   take<T>(call: () => Promise<T>): Promise<T> {
-    return this.#calls.run(call);
+    return this.#calls.take(call);
+  }
+
+  /** Whether a call of any recording hangs at present: others would wait for it. */
+  get hangs(): boolean {
+    return this.#calls.hangs;
+  }
+
+  /** Settles as a promise does, or resolves to undefined as soon as a call hangs. */
+  unlessHanging<T>(promise: Promise<T>): Promise<T | undefined> {
+    return this.#calls.unlessHanging(promise);
   }
 
   /** Nothing waits any more. To be called once. */

@@ -37,6 +37,8 @@ export const EVENTS = {
   'dump.finished': 'an HLS dump is complete',
   'rewind.short': 'the disk has less than MinFreeSpace for players that rewind: older segments leave early',
   'rewind.long': 'a playlist of type EVENT is longer than MaxDuration',
+  'disk.slow': 'a call for a disk of media does not return: what cannot be written is left out, and live streams go on',
+  'disk.back': 'calls for such a disk return again',
   'dump.failed': 'an HLS dump has failed, or cannot start',
   'task.failed': 'a task has failed and is tried again',
   'api.changed': 'a call of the management API has changed something (debug: has sent events with a stream)',

@@ -1,4 +1,5 @@
 import { CallCounts } from '../api/call-counts.ts';
+import { diskCalls } from '../core/disk-calls.ts';
 import type { Registry } from '../core/registry.ts';
 import type { AdmissionServices } from './admission.ts';
 import type { ClusterServices } from './cluster.ts';
@@ -11,6 +12,7 @@ import { recordingFamilies, type KeptRecordings } from '../stats/metrics/recordi
 import { AllStreams } from '../stats/metrics/all-streams.ts';
 import { callFamilies } from '../stats/metrics/calls.ts';
 import { clusterFamilies } from '../stats/metrics/cluster.ts';
+import { diskFamilies } from '../stats/metrics/disks.ts';
 import { encoderFamilies, type Encoders } from '../stats/metrics/encoders.ts';
 import { EventLoop } from '../stats/metrics/event-loop.ts';
 import { Exposition } from '../stats/metrics/exposition.ts';
@@ -76,6 +78,7 @@ export function openMetrics(options: MetricsOptions) {
       relayFeeds: () => fed.counts,
     }),
     ...recordingFamilies(options.recordings),
+    ...diskFamilies(diskCalls),
     ...alertFamilies(options.alerts),
     ...logFamilies(),
     ...streamFamilies(streams),

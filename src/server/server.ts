@@ -6,6 +6,7 @@ import { CertificateStore } from '../tls/certificates.ts';
 import { configHashes } from '../config/config-hash.ts';
 import type { ServerConfig } from '../config/model.ts';
 import { withoutAddresses } from '../core/privacy.ts';
+import { diskCalls } from '../core/disk-calls.ts';
 import { Registry } from '../core/registry.ts';
 import type { ListenerContext, OpenListeners } from './listeners.ts';
 import { openConfigured } from './configured.ts';
@@ -30,6 +31,7 @@ import type { RecentEvents } from '../log/recent-events.ts';
 import { readinessOf } from './readiness.ts';
 import { openRecording } from './recording.ts';
 import { EventGenerator } from '../events-from-files/index.ts';
+import { logDisks } from './disk-log.ts';
 import { logStreams } from './stream-log.ts';
 import type { Addresses } from './addresses.ts';
 import { openPushing } from './pushing.ts';
@@ -102,6 +104,7 @@ export class Server {
   #directory: ClusterServices['directory'] | undefined;
   /** Draining in order to stop, which cannot be undone. */
   #leaving = false;
+  #unwatchDisks: (() => void) | undefined;
   #closed: Promise<void> | undefined;
 
   /**
@@ -153,6 +156,7 @@ export class Server {
   }
 
   async #start(): Promise<void> {
+    this.#unwatchDisks = logDisks(diskCalls, this.#options.log);
     const inventory = new CodecInventory(this.#options);
     const raised = this.#watchStreams(inventory);
     await this.#createVhosts();
@@ -468,6 +472,7 @@ export class Server {
     await closeAll(this.#publishers);
     await closeAll(this.#ports);
     await closeAll(this.#components);
+    this.#unwatchDisks?.();
     await this.#cluster?.close();
   }
 }

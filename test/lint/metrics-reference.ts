@@ -27,6 +27,7 @@ const LABELS: Readonly<Record<string, readonly string[]>> = {
   kiln_player_: STREAM,
   kiln_player_rendition_: [...STREAM, 'rendition'],
   kiln_player_reports_received_total: ['result'],
+  kiln_slow_disks: [],
   kiln_rewind_: ['protocol'],
   kiln_playlist_requests_total: ['protocol', 'kind', 'status'],
   kiln_encoder_: STREAM,

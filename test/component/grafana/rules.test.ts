@@ -126,6 +126,10 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
     bad: { 'kiln_events_total{instance="a", event="record.failed"}': perSecond(0.01) },
     good: { 'kiln_events_total{instance="a", event="record.finished"}': perSecond(1) },
   },
+  KilnDiskSlow: {
+    bad: { 'kiln_slow_disks{instance="a"}': ONE },
+    good: { 'kiln_slow_disks{instance="a"}': NONE },
+  },
   KilnRewindLost: counted('kiln_rewind_lost_segments_total{instance="a", protocol="llhls"}', 0.1),
   KilnRewindShort: {
     bad: { 'kiln_events_total{instance="a", event="rewind.short"}': perSecond(0.01) },

@@ -1,5 +1,6 @@
 import type { FileHandle } from 'node:fs/promises';
 import test from 'ava';
+import { DiskCalls } from '../../../src/core/disk-calls.ts';
 import { Disks } from '../../../src/core/disks.ts';
 import { FileWriter } from '../../../src/recording/file-writer.ts';
 
@@ -74,7 +75,10 @@ async function ticks(count: number): Promise<void> {
 test('data that comes while a write ends is written, too, whenever it comes', async (t) => {
   for (let delay = 0; delay < 40; delay++) {
     const file = new FakeFile();
-    const writer = new FileWriter(opened(file), new Disks().open('/'), { waitMs: 0, onFailure: NOT_EXPECTED });
+    const writer = new FileWriter(opened(file), new Disks(new DiskCalls()).open('/'), {
+      waitMs: 0,
+      onFailure: NOT_EXPECTED,
+    });
     writer.append([Buffer.from('a')]);
     await ticks(delay);
     writer.append([Buffer.from('b')]);
@@ -91,7 +95,10 @@ test('a fragment is written at once, small pieces together', async (t) => {
     [60_000, 1],
   ] as const) {
     const file = new FakeFile();
-    const writer = new FileWriter(opened(file), new Disks().open('/'), { waitMs, onFailure: NOT_EXPECTED });
+    const writer = new FileWriter(opened(file), new Disks(new DiskCalls()).open('/'), {
+      waitMs,
+      onFailure: NOT_EXPECTED,
+    });
     writer.append([Buffer.from('a')]);
     await ticks(20);
     writer.append([Buffer.from('b')]);
@@ -104,7 +111,10 @@ test('a fragment is written at once, small pieces together', async (t) => {
 test('a disk that takes parts gets the rest, of patches, too', async (t) => {
   const file = new FakeFile();
   file.room = 3;
-  const writer = new FileWriter(opened(file), new Disks().open('/'), { waitMs: 0, onFailure: NOT_EXPECTED });
+  const writer = new FileWriter(opened(file), new Disks(new DiskCalls()).open('/'), {
+    waitMs: 0,
+    onFailure: NOT_EXPECTED,
+  });
   writer.append([Buffer.from('01'), Buffer.from('2345'), Buffer.alloc(0), Buffer.from('6789')]);
   await writer.end([{ at: 1, data: Buffer.from('abcdefg') }]);
   t.is(file.bytes.toString(), '0abcdefg89');
@@ -112,14 +122,17 @@ test('a disk that takes parts gets the rest, of patches, too', async (t) => {
 
 test('the index is on the disk before what leads to it', async (t) => {
   const file = new FakeFile();
-  const writer = new FileWriter(opened(file), new Disks().open('/'), { waitMs: 0, onFailure: NOT_EXPECTED });
+  const writer = new FileWriter(opened(file), new Disks(new DiskCalls()).open('/'), {
+    waitMs: 0,
+    onFailure: NOT_EXPECTED,
+  });
   writer.append([Buffer.from('0123')]);
   await writer.end([{ at: 1, data: Buffer.from('x') }]);
   t.deepEqual(file.calls, ['writev', 'datasync', 'write', 'sync']);
 });
 
 test('files of one recording have one limit together, and what has failed holds no memory', async (t) => {
-  const disk = new Disks().open('/');
+  const disk = new Disks(new DiskCalls()).open('/');
   const failures: string[] = [];
   const file = new FakeFile();
   file.held = true;
@@ -140,7 +153,7 @@ test('files of one recording have one limit together, and what has failed holds 
 test('bytes on the disk are counted after a failure, too', async (t) => {
   const file = new FakeFile();
   file.held = true;
-  const disk = new Disks().open('/');
+  const disk = new Disks(new DiskCalls()).open('/');
   const writer = new FileWriter(opened(file), disk, { waitMs: 0, onFailure: () => undefined });
   writer.append([Buffer.alloc(10)]);
   await ticks(20);
@@ -152,7 +165,7 @@ test('bytes on the disk are counted after a failure, too', async (t) => {
 });
 
 test('all recordings together have a limit, which costs those that have most of it', async (t) => {
-  const disks = new Disks();
+  const disks = new Disks(new DiskCalls());
   const slow = new FakeFile();
   slow.held = true;
   const failed = new Set<number>();
@@ -174,7 +187,7 @@ test('all recordings together have a limit, which costs those that have most of 
 });
 
 test('a disk that hangs takes two calls at a time', async (t) => {
-  const disks = new Disks();
+  const disks = new Disks(new DiskCalls());
   const file = new FakeFile();
   file.held = true;
   const writers = Array.from(
@@ -190,7 +203,7 @@ test('a disk that hangs takes two calls at a time', async (t) => {
 
 test('a file that cannot be opened is reported once, and at its end', async (t) => {
   const failures: string[] = [];
-  const writer = new FileWriter(Promise.reject(new Error('no')), new Disks().open('/'), {
+  const writer = new FileWriter(Promise.reject(new Error('no')), new Disks(new DiskCalls()).open('/'), {
     waitMs: 0,
     onFailure: ({ message }) => failures.push(message),
   });

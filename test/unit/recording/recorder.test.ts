@@ -4,6 +4,7 @@ import { Registry } from '../../../src/core/registry.ts';
 import { FaultLog } from '../../../src/log/log.ts';
 import { asJson } from '../../../src/lib/as-json.ts';
 import { TaskEnd, type StreamTask } from '../../../src/tasks/kind.ts';
+import { DiskCalls } from '../../../src/core/disk-calls.ts';
 import { Disks } from '../../../src/core/disks.ts';
 import type { Journal } from '../../../src/recording/journal.ts';
 import { RecordKind } from '../../../src/recording/kind.ts';
@@ -19,7 +20,7 @@ function scene(skipsStandby = false) {
   addVhost(registry);
   const track = videoTrack();
   const output = goLive(registry, 'app', 'stream', [track]);
-  const disk = new Disks().open('/');
+  const disk = new Disks(new DiskCalls()).open('/');
   const hanging = new Promise<never>(() => undefined);
   for (let i = 0; i < 2; i++) void disk.take(() => hanging);
   const stop = new AbortController();

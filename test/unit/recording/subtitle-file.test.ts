@@ -3,6 +3,7 @@ import { open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
+import { DiskCalls } from '../../../src/core/disk-calls.ts';
 import { Disks } from '../../../src/core/disks.ts';
 import { SubtitleFile } from '../../../src/recording/subtitle-file.ts';
 import { besideName } from '../../../src/recording/subtitles-beside.ts';
@@ -19,7 +20,7 @@ function scene(t: ExecutionContext) {
       opened++;
       return open(path, 'wx');
     },
-    disk: new Disks().open(folder),
+    disk: new Disks(new DiskCalls()).open(folder),
     onFailure: (error) => t.fail(error.message),
   });
   return {
