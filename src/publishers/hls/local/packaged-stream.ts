@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { HlsPublisherConfig } from '../../../config/model.ts';
 import { byteCount } from '../../../config/values.ts';
 import type { Application } from '../../../core/application.ts';
+import { Disks } from '../../../core/disks.ts';
 import { delayed } from '../../../core/delayed-stream.ts';
 import type { Histogram } from '../../../lib/histogram.ts';
 import type { Reader } from '../../../core/reader.ts';
@@ -37,6 +38,9 @@ const TICK_MS = 500;
 const PAST_IDLE_MS = 30_000;
 /** Space that stays free on the disk of DVR, unless MinFreeSpace says otherwise. */
 const LEAST_FREE = '1G';
+
+/** Memory that waits for the disks of all streams. */
+const disks = new Disks();
 
 export interface PastOptions {
   /** TempStoragePath: streams with the same one share a disk. */
@@ -194,10 +198,9 @@ export class PackagedStream implements PlayedFiles {
     this.package.close();
   }
 
-  /** Resolves when all that players may rewind to is on the disk, of a stream that was closed. */
+  /** Resolves when all that players may rewind to is on the disk, of a stream that was closed, or as soon as that does not answer. */
   async written(): Promise<void> {
     await this.#rewind?.close();
-    await this.#options.past?.folder.close();
   }
 
   /**
@@ -365,7 +368,7 @@ export class PackagedStream implements PlayedFiles {
     const { dvr } = config;
     if (past === undefined || dvr === undefined) return undefined;
     return new Rewind({
-      disk: past.root,
+      disk: disks.open(past.root),
       files: past.folder.run(this.run),
       maxSeconds: dvr.maxDuration,
       event: this.#options.form.inTs && dvr.eventPlaylistType,
@@ -375,6 +378,7 @@ export class PackagedStream implements PlayedFiles {
       counts: past.counts,
       elsewhere: () => past.elsewhere(this.run),
       onFull: () => this.conclude(true),
+      onClose: () => past.folder.close(),
       log,
       faults: this.#faults,
     });

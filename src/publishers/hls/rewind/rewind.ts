@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { Disks, type Disk } from '../../../core/disks.ts';
+import type { Disk } from '../../../core/disks.ts';
 import { kilnError } from '../../../errors.ts';
 import type { FaultLog, Logger } from '../../../log/log.ts';
 import type { ChunklistForm } from '../../../packaging/playlist.ts';
@@ -16,11 +16,12 @@ import type { RunFiles, Stored } from './run-files.ts';
 import { nameOf, numberedName } from './numbered-name.ts';
 import type { SegmentTimes } from './past-list.ts';
 import { Shelf } from './shelf.ts';
+import { Steps } from './steps.ts';
 import { withPast } from './with-past.ts';
 
 export interface RewindOptions {
-  /** Stands for the disk: few calls for one run at a time, of all streams. */
-  readonly disk: string;
+  /** Of the files, until this is closed. */
+  readonly disk: Disk;
   readonly files: RunFiles;
   /** Seconds that players may rewind. Of a playlist of type EVENT nothing leaves. */
   readonly maxSeconds: number;
@@ -35,6 +36,8 @@ export interface RewindOptions {
   readonly counts: PastCounts;
   /** Called once when a playlist of type EVENT can grow no more. */
   readonly onFull: () => void;
+  /** Closes what else is open on the disk. */
+  readonly onClose?: () => Promise<void>;
   readonly log: Logger;
   readonly faults: FaultLog;
 }
@@ -54,9 +57,13 @@ const EARLY = 2;
 const TOGETHER_MS = 200;
 /** Numbers by which segments of one media playlist may leave later than those of another. */
 const LATE_LEAVING = 4;
-
-/** Memory that waits for the disks of all streams. */
-const disks = new Disks();
+/** Steps that wait for the disk, beyond which segments are written together, whenever they come. */
+const MANY_STEPS = 16;
+/** Limit of gaps that wait to be noted: those that are not are none the less for that. */
+const MAX_GAPS = 1000;
+const NO_ANSWER = 'the disk does not answer';
+/** Key of the step that runs after others. */
+const STATE = Symbol('state');
 
 /**
  * The past of one stream, in which players rewind: complete segments are written to the disk, and media playlists go back to them.
@@ -85,10 +92,11 @@ export class Rewind implements Follower {
   /** Runs after them. */
   #after: (() => Promise<void>) | undefined;
   #timer: NodeJS.Timeout | undefined;
+  /** Whether too many steps are left for another one: what waits goes on waiting. */
+  #isHeld = false;
   /** Segments for which there is room because older ones have left early. */
   #room = 0;
-  /** Last of the steps that run one after the other. Never rejects. */
-  #steps: Promise<void> = Promise.resolve();
+  readonly #steps = new Steps((error) => this.#fault(error));
   #loading: Promise<void> | undefined;
   #checkedAt = -Infinity;
   #state: 'open' | 'full' | 'closed' = 'open';
@@ -97,7 +105,7 @@ export class Rewind implements Follower {
 
   constructor(options: RewindOptions) {
     this.#options = options;
-    this.#disk = disks.open(options.disk);
+    this.#disk = options.disk;
     this.#loading = this.#load().finally(() => (this.#loading = undefined));
   }
 
@@ -115,9 +123,10 @@ export class Rewind implements Follower {
     const { init, gap, bytes, msn, name } = segment;
     if (init !== undefined && !this.#inits.has(init.name)) {
       this.#putInit(init.name, init.data);
-      this.#do(() => this.#options.files.write(init.name, [init.data]));
+      this.#do(() => this.#options.files.write(init.name, [init.data]), init.name);
     }
-    if (gap) this.#write({ shelf, segment });
+    if (gap && this.#waiting.length < MAX_GAPS) this.#write({ shelf, segment });
+    else if (gap) this.#later();
     else if (this.#disk.isOverloaded) this.#lose(shelf, msn, 'the disk is too slow');
     else {
       this.#unwritten.set(name, segment);
@@ -189,18 +198,36 @@ export class Rewind implements Follower {
     this.#later();
   }
 
-  /** Resolves when all is written. The files stay. Idempotent. */
+  /** Resolves when all is written, or as soon as the disk does not answer. The files stay. Idempotent. */
   async close(): Promise<void> {
     const isFirst = this.#state !== 'closed';
     this.#state = 'closed';
     await this.#loading;
     this.#late?.close();
     this.#flush();
-    await this.#steps;
+    if (this.#steps.over !== undefined) await this.#disk.unlessHanging(this.#steps.over);
     if (!isFirst) return;
-    await this.#options.files.close().catch((error: unknown) => this.#fault(error));
+    if (this.#disk.hangs) this.#giveUp();
+    else await this.#disk.unlessHanging(this.#disk.take(() => this.#closeFiles()));
     this.#options.cache.drop(this);
     this.#disk.close();
+  }
+
+  /** Never rejects. */
+  async #closeFiles(): Promise<void> {
+    await this.#options.files.close().catch((error: unknown) => this.#fault(error));
+    await this.#options.onClose?.();
+  }
+
+  /** Writes no more. */
+  #giveUp(): void {
+    this.#steps.drop();
+    for (const { list, msn, bytes } of this.#unwritten.values()) {
+      const shelf = this.#shelves.get(list);
+      if (shelf !== undefined) this.#lose(shelf, msn, NO_ANSWER);
+      this.#disk.count(-bytes);
+    }
+    this.#unwritten.clear();
   }
 
   /** Never rejects. */
@@ -209,7 +236,7 @@ export class Rewind implements Follower {
     const onFault = (error: unknown): void => this.#fault(error);
     const none: ReadonlyMap<string, readonly PastSegment[]> = new Map();
     const [own, others] = await Promise.all([
-      files.load(onFault).catch((error: unknown) => (onFault(error), none)),
+      this.#loadFiles(onFault).catch((error: unknown) => (onFault(error), none)),
       elsewhere(),
     ]);
     const lists = new Set([own, ...others.map((node) => node.lists)].flatMap((each) => [...each.keys()]));
@@ -235,6 +262,23 @@ export class Rewind implements Follower {
       }
     }
     this.#late = new LateNodes(others, (found) => this.#fill(found));
+  }
+
+  /** Finds what is on the disk. @throws errors of the system; Error if it does not answer */
+  async #loadFiles(onFault: (error: unknown) => void): Promise<ReadonlyMap<string, readonly PastSegment[]>> {
+    return await this.#inTime(() => this.#options.files.load(onFault, (call) => this.#disk.take(call)));
+  }
+
+  /** Reads a file from the disk. @throws as `#loadFiles` */
+  async #readFile(name: string): Promise<Buffer> {
+    return await this.#inTime(() => this.#disk.take(() => this.#options.files.read(name)));
+  }
+
+  /** Calls the disk unless it hangs: what waited for it then would only add up. @throws what the call throws; Error if the disk does not answer */
+  async #inTime<T extends object>(call: () => Promise<T>): Promise<T> {
+    const result = this.#disk.hangs ? undefined : await this.#disk.unlessHanging(call());
+    if (result === undefined) throw new Error(NO_ANSWER);
+    return result;
   }
 
   /** Lets all playlists end with the same number: a node may have died after it had written the last segment of some. */
@@ -280,10 +324,10 @@ export class Rewind implements Follower {
   /** Reads an initialization from this node, or else from another one, and keeps it here; undefined where no node has it. */
   async #findInit(name: string, others: readonly Holder[]): Promise<Buffer | undefined> {
     const { files } = this.#options;
-    for (const holder of [files, ...others]) {
+    for (const holder of [undefined, ...others]) {
       try {
-        const data = await holder.read(name);
-        if (holder !== files) this.#do(() => files.write(name, [data]));
+        const data = await (holder === undefined ? this.#readFile(name) : holder.read(name));
+        if (holder !== undefined) this.#do(() => files.write(name, [data]), name);
         return data;
       } catch (error) {
         if (!isGone(error)) this.#fault(error);
@@ -328,11 +372,13 @@ export class Rewind implements Follower {
   #flush(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
+    this.#isHeld = this.#steps.size >= MANY_STEPS && this.#state !== 'closed';
+    if (this.#isHeld) return;
     const waiting = this.#waiting.splice(0);
     if (waiting.length > 0) this.#do(() => this.#store(waiting));
     const after = this.#after;
     this.#after = undefined;
-    if (after !== undefined) this.#do(after);
+    if (after !== undefined) this.#do(after, STATE);
   }
 
   /** Never rejects. */
@@ -362,6 +408,7 @@ export class Rewind implements Follower {
       if (lost.length === 0) this.#fault(error);
     } finally {
       for (const { segment } of waiting) if (this.#unwritten.delete(segment.name)) this.#disk.count(-segment.bytes);
+      if (this.#isHeld) this.#later();
     }
   }
 
@@ -483,7 +530,7 @@ export class Rewind implements Follower {
     for (const name of this.#inits.keys()) {
       if (used.has(name)) continue;
       this.#inits.delete(name);
-      this.#do(async () => void (await this.#options.files.remove(name)));
+      this.#do(async () => void (await this.#options.files.remove(name)), name);
     }
   }
 
@@ -523,7 +570,7 @@ export class Rewind implements Follower {
     try {
       const waiting = this.#unwritten.get(name);
       if (waiting !== undefined) return await waiting.body();
-      return [await (node?.read(name) ?? this.#disk.take(() => this.#options.files.read(name)))];
+      return [await (node?.read(name) ?? this.#readFile(name))];
     } catch (error) {
       // another node, or a disk that has failed, may be there again soon
       if (isGone(error)) this.#lose(shelf, msn, (error as Error).message);
@@ -532,9 +579,9 @@ export class Rewind implements Follower {
     }
   }
 
-  /** Runs a step after those before it. */
-  #do(step: () => Promise<void>): void {
-    this.#steps = this.#steps.then(() => this.#disk.take(step)).catch((error: unknown) => this.#fault(error));
+  /** Has the disk do something after what it has to do before. @param key as of `Steps.add` */
+  #do(step: () => Promise<void>, key?: string | symbol): void {
+    this.#steps.add(() => this.#disk.take(step), key);
   }
 
   #fault(error: unknown): void {

@@ -71,20 +71,24 @@ export class RunFiles {
   /**
    * Reads all journals. Damaged lines, such as the last one before a crash, are left out; segments without a file are gaps.
    * @param onFault called with the error of a journal that cannot be read
+   * @param take calls the disk, when it is its turn
    * @returns segments by the file name of their media playlist, oldest first
    * @throws errors of the system
    */
-  async load(onFault: (error: unknown) => void): Promise<ReadonlyMap<string, readonly PastSegment[]>> {
-    const files = await this.#files();
+  async load(
+    onFault: (error: unknown) => void,
+    take: <T>(call: () => Promise<T>) => Promise<T> = (call) => call(),
+  ): Promise<ReadonlyMap<string, readonly PastSegment[]>> {
+    const files = await take(() => this.#files());
     const lists = new Map<string, PastSegment[]>();
     for (const journal of journalsIn(files.keys())) {
       let last = journal.first;
-      for (const { list, place, ...segment } of await this.#readJournal(journal, files, onFault)) {
+      for (const { list, place, ...segment } of await take(() => this.#readJournal(journal, files, onFault))) {
         last = Math.max(last, segment.msn);
         addTo(lists, list, segment);
         if (place !== undefined && !segment.gap) this.packs.add(segment.name, place);
       }
-      this.#journals.set(journal.file, last);
+      this.#journals.set(journal.file, Math.max(last, this.#journals.get(journal.file) ?? 0));
     }
     for (const name of files.keys()) if (PACK_NAME.test(name)) this.packs.adopt(name);
     this.#isLoaded = true;

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
+import { Disks } from '../../../../../src/core/disks.ts';
 import { createLogger, FaultLog } from '../../../../../src/log/log.ts';
 import { PastCounts } from '../../../../../src/publishers/hls/answer/counts.ts';
 import { MediaCache } from '../../../../../src/publishers/hls/answer/media-cache.ts';
@@ -58,7 +59,7 @@ async function open(t: ExecutionContext, own: readonly number[], elsewhere: Else
   const faults = new FaultLog(log);
   const rewind = new Rewind({
     ...{
-      disk: folder,
+      disk: new Disks().open(folder),
       files: new RunFiles(folder),
       maxSeconds: 3600,
       event: false,

@@ -13,6 +13,8 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
+import { DiskCalls } from '../../../../../src/core/disk-calls.ts';
+import { Disks } from '../../../../../src/core/disks.ts';
 import { createLogger, FaultLog } from '../../../../../src/log/log.ts';
 import { PastCounts } from '../../../../../src/publishers/hls/answer/counts.ts';
 import { MediaCache } from '../../../../../src/publishers/hls/answer/media-cache.ts';
@@ -81,7 +83,7 @@ async function open(t: ExecutionContext, folder: string, more: Partial<RewindOpt
   const log = createLogger('silent');
   const faults = new FaultLog(log);
   const rewind = new Rewind({
-    disk: folder,
+    disk: new Disks().open(folder),
     files: new RunFiles(folder),
     maxSeconds: 3600,
     event: false,
@@ -677,4 +679,77 @@ test('segments of other nodes are listed, read there, and gone with their node',
   await written();
   t.is(await readFile(join(folder, INIT), 'utf8'), `elsewhere: ${INIT}`);
   t.is(await mediaOf(rewind, nameOf(3)), 'media of 3');
+});
+
+const MIB = 1024 * 1024;
+
+/** A disk whose calls count as hanging at once, and the calls that do. */
+function hanging() {
+  const disk = new Disks(new DiskCalls({ hangsMs: 20 })).open('/dvr');
+  const { promise, resolve } = Promise.withResolvers<never>();
+  return { disk, call: () => promise, end: () => resolve(undefined as never) };
+}
+
+test('a disk that hangs: what does not fit into memory becomes gaps, and the rest is written when it answers again', async (t) => {
+  const folder = await temporary(t);
+  const { disk, call, end } = hanging();
+  const files = new RunFiles(folder);
+  const store = files.store.bind(files);
+  let stores = 0;
+  files.store = async (segments) => {
+    stores++;
+    await call();
+    await store(segments);
+  };
+  const counts = new PastCounts();
+  const { rewind, written } = await open(t, folder, { files, disk, counts, maxSeconds: 1e6 });
+  const states: number[] = [];
+  for (let msn = 0; msn < 200; msn++) {
+    rewind.segment(segment(msn, { bytes: MIB }));
+    rewind.afterWrites(async () => void states.push(msn));
+  }
+  t.deepEqual(listed(rewind, 200), [
+    ...there(...Array.from({ length: 65 }, (_, msn) => msn)),
+    ...Array.from({ length: 135 }, (_, index) => ({ msn: 65 + index, gap: true })),
+  ]);
+  t.is(counts.lostSegments, 135);
+  t.is(await mediaOf(rewind, nameOf(64)), 'media of 64');
+  while (!disk.hangs) await new Promise((done) => setTimeout(done, 5));
+  end();
+  await written();
+  t.is(counts.storedSegments, 65);
+  t.true(stores < 30, `${stores}`);
+  t.is(disk.queued, 0);
+  t.is(await mediaOf(rewind, nameOf(64)), 'media of 64');
+});
+
+test('a disk that hangs at the end of a stream is not waited for, and what waits for it is lost', async (t) => {
+  const { disk, call, end } = hanging();
+  t.teardown(end);
+  const files = new RunFiles(await temporary(t));
+  files.store = call;
+  const counts = new PastCounts();
+  const { rewind } = await open(t, files.folder, { files, disk, counts });
+  for (let msn = 0; msn < 5; msn++) rewind.segment(segment(msn));
+  await rewind.close();
+  t.is(counts.lostSegments, 5);
+});
+
+test('a disk that hangs at the beginning of a stream has no past, and nothing waits to be read from it', async (t) => {
+  const { disk, call, end } = hanging();
+  t.teardown(end);
+  const files = new RunFiles(await temporary(t));
+  let reads = 0;
+  files.read = () => (reads++, call());
+  const first = await open(t, files.folder);
+  first.rewind.segment(segment(0));
+  await first.rewind.close();
+  const { rewind } = await open(t, files.folder, { files, disk });
+  // its initialization cannot be read
+  t.deepEqual(listed(rewind, 1), [{ msn: 0, gap: true }]);
+  files.load = call;
+  const another = await open(t, files.folder, { files, disk });
+  t.deepEqual([listed(another.rewind, 1), reads], [[], 1]);
+  another.rewind.segment(segment(1));
+  t.is(await mediaOf(another.rewind, nameOf(1)), 'media of 1');
 });
