@@ -105,7 +105,7 @@ export class RootCalls {
   async #watched<T>(call: () => Promise<T>): Promise<T> {
     const begun = { at: performance.now() };
     this.#begun.add(begun);
-    this.#timer ??= this.#later(this.#calls.options.hangsMs);
+    if (this.#timer === undefined) this.#timer = this.#later(this.#calls.options.hangsMs);
     try {
       return await call();
     } finally {
@@ -149,5 +149,5 @@ export class RootCalls {
   }
 }
 
-/** Those of this process. */
+/** Calls of this process. */
 export const diskCalls = new DiskCalls();

@@ -74,7 +74,7 @@ export class FileWriter {
       });
     } finally {
       clearTimeout(this.#timer);
-      await handle.close();
+      await this.#disk.take(() => handle.close());
     }
   }
 

@@ -165,7 +165,7 @@ export class RecordedFile {
       await subtitles.end(this.#zero ?? 0, this.#shownUntil).catch((error: unknown) => (failure ??= error));
     const entry = this.#entry;
     if (entry === undefined) throw failure;
-    const { journal, onInfoFailure } = this.#options;
+    const { disk, journal, onInfoFailure } = this.#options;
     if (failure !== undefined) await mendSubtitles(entry);
     const recordBytes =
       failure === undefined ? this.bytes : await mendFile(entry.temporary, extname(entry.file).toLowerCase());
@@ -176,7 +176,7 @@ export class RecordedFile {
       throw failure ?? new Error('nothing of the stream can be recorded');
     }
     const finished = { recordBytes, recordTime: this.time, lastSequence, finishTime };
-    const places = await finishFile(entry, finished, journal, onInfoFailure);
+    const places = await disk.take(() => finishFile(entry, finished, journal, onInfoFailure));
     if (failure !== undefined) throw failure;
     return { ...places, finishTime };
   }

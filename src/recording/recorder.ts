@@ -78,7 +78,7 @@ export class Recorder {
     this.#progress = { ...readRecordProgress(task.progress) };
   }
 
-  /** Resolves when the task or the stream has ended, and the last file is complete. */
+  /** Resolves when the task or the stream has ended, and the last file is complete, or its disk does not answer. */
   async run(): Promise<void> {
     const { task, start } = this.#options;
     const { signal, output } = task;
@@ -106,7 +106,12 @@ export class Recorder {
     clearTimeout(this.#timer);
     const isStopped = signal.aborted && signal.reason instanceof TaskEnd && signal.reason.reason === 'removed';
     this.#end(isStopped);
-    await Promise.all(this.#ending);
+    await this.#options.disk.unlessHanging(Promise.all(this.#ending));
+    if (this.#ending.size > 0)
+      this.#options.log.warn(
+        { files: this.#ending.size },
+        'the disk does not answer: the last files of the recording are finished when it does, or at the next start',
+      );
     this.#keep();
     signal.removeEventListener('abort', onAbort);
   }

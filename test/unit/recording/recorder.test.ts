@@ -20,7 +20,7 @@ function scene(skipsStandby = false) {
   addVhost(registry);
   const track = videoTrack();
   const output = goLive(registry, 'app', 'stream', [track]);
-  const disk = new Disks(new DiskCalls()).open('/');
+  const disk = new Disks(new DiskCalls({ hangsMs: 20 })).open('/');
   const hanging = new Promise<never>(() => undefined);
   for (let i = 0; i < 2; i++) void disk.take(() => hanging);
   const stop = new AbortController();
@@ -74,6 +74,15 @@ test('a recording uses its stream, and is counted, until it ends or fails', asyn
   failing.write(0, 50);
   t.false(failing.output.watched);
   t.is(failing.output.counters.publishers.file, 0);
+});
+
+test('a recording whose disk hangs ends without it', async (t) => {
+  const { recorder, stop, write, report } = scene();
+  const over = recorder.run();
+  write(0, 5);
+  stop.abort(new TaskEnd('handedOver', 'the node is stopping'));
+  await over;
+  t.like(report(), { sequence: 4 });
 });
 
 test('an application without a FILE publisher records nothing, and the log says so once', async (t) => {

@@ -1,6 +1,7 @@
 import { mkdir, open, readFile, realpath, stat, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Logger } from '../../../log/log.ts';
+import { diskCalls } from '../../../core/disk-calls.ts';
 import { Disks, type Disk } from '../../../core/disks.ts';
 import { unless } from '../../../lib/files/unless.ts';
 import { within } from '../../../lib/within.ts';
@@ -19,6 +20,8 @@ export interface DumpedMaster {
 export interface DumpOptions {
   /** Absolute. */
   readonly outputPath: string;
+  /** `outputPath` before its macros were replaced: dumps with the same one share a disk. */
+  readonly template: string;
   readonly infoFile?: string;
   readonly userData?: string;
   /** `/vhost/app/stream` */
@@ -130,14 +133,12 @@ export class Dump {
 
   /** Writes the past and the window, then follows the stream. @throws DumpError, errors of the system; the dump has ended then */
   async start(): Promise<void> {
-    const { outputPath, watch, past } = this.#options;
+    const { outputPath, template, watch, past } = this.#options;
     try {
-      await this.#createInfo();
-      await mkdir(outputPath, { recursive: true });
-      await this.#reserve(await realpath(outputPath));
-      const { dev } = await stat(outputPath);
+      const { folder, dev } = await diskCalls.of(`dumps of ${template}`, outputPath).take(() => this.#make());
+      await this.#reserve(folder);
       if (this.#ending !== undefined) throw new DumpError('it was stopped');
-      this.#disk = disks.open(`device ${dev}`);
+      this.#disk = disks.open(`device ${dev}`, undefined, outputPath);
       this.#undo.push(watch());
       const before = past?.();
       if (before === undefined) this.#follow();
@@ -151,6 +152,14 @@ export class Dump {
       if (this.#infoFile !== undefined) await unlink(this.#infoFile.path).catch(unless('ENOENT'));
       throw error;
     }
+  }
+
+  /** Makes the info file and the folder. @returns the folder with links resolved @throws as `start` */
+  async #make(): Promise<{ readonly folder: string; readonly dev: number }> {
+    const { outputPath } = this.#options;
+    await this.#createInfo();
+    await mkdir(outputPath, { recursive: true });
+    return { folder: await realpath(outputPath), dev: (await stat(outputPath)).dev };
   }
 
   /** Takes the window, and then each segment as it is completed. */

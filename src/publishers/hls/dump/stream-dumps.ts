@@ -183,6 +183,7 @@ export class StreamDumps {
     try {
       return new Dump({
         outputPath: dumpPath(outputPath, values),
+        template: outputPath,
         ...(infoFile !== undefined && { infoFile: dumpPath(infoFile, values) }),
         ...(userData !== undefined && { userData }),
         stream: `/${vhost.name}/${app}/${stream}`,

@@ -19,6 +19,7 @@ import type { KeyCounts, PastCounts } from '../answer/counts.ts';
 import { MediaCache } from '../answer/media-cache.ts';
 import type { FindElsewhere } from '../rewind/elsewhere.ts';
 import { folderName, StreamFolder } from '../rewind/stream-folder.ts';
+import { RootWatch } from '../rewind/root-watch.ts';
 import { Sweeps } from '../rewind/sweeps.ts';
 import { PackagedStream, type StreamDrm } from './packaged-stream.ts';
 import { savedBefore } from './saved-before.ts';
@@ -75,6 +76,7 @@ export class OwnStreams {
   readonly #endedOpenings = new RecentSet<string>(MAX_ENDED_OPENINGS);
   readonly #unlisten: () => void;
   readonly #sweeps: Sweeps;
+  readonly #roots = new RootWatch();
   readonly #keys: StreamKeys;
 
   constructor(options: OwnStreamsOptions) {
@@ -155,6 +157,7 @@ export class OwnStreams {
   async close(): Promise<void> {
     this.#unlisten();
     this.#keys.close();
+    this.#roots.close();
     for (const application of this.#streams.keys()) this.#dropAll(application);
     await Promise.all([...this.#endings, this.#sweeps.close()]);
   }
@@ -196,6 +199,7 @@ export class OwnStreams {
     if (dvr?.enable !== true) return undefined;
     const names = { vhost: application.vhost.name, app: application.name, stream, kind: this.#options.form.kind };
     const root = resolve(dvr.tempStoragePath);
+    this.#roots.use(root);
     this.#sweeps.use(root, names, dvr.maxDuration * 1000);
     return {
       root,

@@ -20,7 +20,7 @@ import { Steps } from './steps.ts';
 import { withPast } from './with-past.ts';
 
 export interface RewindOptions {
-  /** Of the files, until this is closed. */
+  /** Disk that the files are on. It is closed with this. */
   readonly disk: Disk;
   readonly files: RunFiles;
   /** Seconds that players may rewind. Of a playlist of type EVENT nothing leaves. */
@@ -232,7 +232,7 @@ export class Rewind implements Follower {
 
   /** Never rejects. */
   async #load(): Promise<void> {
-    const { files, elsewhere } = this.#options;
+    const { elsewhere } = this.#options;
     const onFault = (error: unknown): void => this.#fault(error);
     const none: ReadonlyMap<string, readonly PastSegment[]> = new Map();
     const [own, others] = await Promise.all([

@@ -1,6 +1,7 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { diskCalls, type RootCalls } from '../../../core/disk-calls.ts';
 import { replaceFile } from '../../../lib/files/paths.ts';
 import { nameHash } from '../answer/names.ts';
 import { appended, FILE_MODE } from './append-files.ts';
@@ -25,11 +26,13 @@ export interface StreamNames {
 /** Folder of one stream: a folder for each of its runs, and the state from which the next publisher continues the last one. */
 export class StreamFolder {
   readonly #path: string;
+  readonly #calls: RootCalls;
   /** Size of the states that were written so far; the first one replaces the file. */
   #stateBytes = Infinity;
 
   /** @param root absolute: TempStoragePath */
   constructor(root: string, { vhost, app, stream, kind }: StreamNames) {
+    this.#calls = diskCalls.of(root);
     this.#path = join(root, ...[vhost, app, stream, kind].map(folderName));
   }
 
@@ -37,8 +40,12 @@ export class StreamFolder {
     return new RunFiles(join(this.#path, key));
   }
 
-  /** Saved state; undefined where there is none, or a damaged one. @throws errors of the system; Error for what is no small file */
+  /**
+   * Saved state; undefined where there is none, or a damaged one. It is read at once, since nothing of a stream can be named before.
+   * @throws errors of the system; Error for what is no small file, and if the disk hangs
+   */
   readState(): unknown {
+    if (this.#calls.hangs) throw new Error('the disk does not answer');
     const path = join(this.#path, STATE);
     try {
       const file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);

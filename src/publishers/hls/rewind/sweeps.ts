@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import Type from 'typebox';
 import { JsonFolder } from '../../../lib/files/json-folder.ts';
+import { within } from '../../../lib/within.ts';
 import type { Logger } from '../../../log/log.ts';
 import type { StreamNames } from './stream-folder.ts';
 import { sweepRuns, type SweptPlace } from './sweep-runs.ts';
@@ -24,6 +25,9 @@ const Place = Type.Object({
 
 /** Time between two looks, and least age beyond MaxDuration of what is removed. */
 const SWEEP_MS = 600_000;
+/** Longest wait of a stop for the disks. */
+const STOP_MS = 2000;
+const DOCUMENTS = 'documents';
 
 /**
  * Removes, now and from time to time, what streams have left on disks and no player can go back to any more. Places are remembered
@@ -38,15 +42,17 @@ export class Sweeps {
   readonly #used = new Set<string>();
   readonly #timer: NodeJS.Timeout;
   #isClosed = false;
-  /** Looks, one after the other. Never rejects. */
-  #looks: Promise<void>;
+  /** Looks below each root, one after the other, and changes of the documents. None rejects. */
+  readonly #looks = new Map<string, Promise<void>>();
+  /** Places that are to be looked at. */
+  readonly #due = new Set<string>();
 
   constructor(options: SweepsOptions) {
     const { folder } = options;
     this.#options = options;
     this.#documents = folder === undefined ? undefined : new JsonFolder(folder, Place);
     this.#timer = setInterval(() => this.#look([...this.#places.keys()]), SWEEP_MS).unref();
-    this.#looks = this.#load();
+    this.#looks.set(DOCUMENTS, this.#load());
   }
 
   /** A stream keeps segments below a folder. @param maxMs time that its players can go back, in milliseconds */
@@ -59,15 +65,16 @@ export class Sweeps {
     const place = { root, vhost, app, kind, olderThanMs };
     this.#used.add(name);
     this.#places.set(name, place);
-    this.#do(async () => await this.#documents?.put(name, place));
+    this.#do(DOCUMENTS, async () => await this.#documents?.put(name, place));
     this.#look([name]);
   }
 
-  /** Idempotent. Resolves when no look is under way. */
+  /** Idempotent. Resolves when no look is under way, or after a while: the next start looks again. */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearInterval(this.#timer);
-    await this.#looks;
+    await this.#looks.get(DOCUMENTS);
+    await within(STOP_MS, Promise.all(this.#looks.values()));
   }
 
   async #load(): Promise<void> {
@@ -80,7 +87,16 @@ export class Sweeps {
   }
 
   #look(names: readonly string[]): void {
-    for (const name of names) this.#do(() => this.#sweep(name));
+    for (const name of names) {
+      const root = this.#places.get(name)?.root;
+      // on a disk that hangs they would add up
+      if (root === undefined || this.#due.has(name)) continue;
+      this.#due.add(name);
+      this.#do(root, async () => {
+        this.#due.delete(name);
+        await this.#sweep(name);
+      });
+    }
   }
 
   async #sweep(name: string): Promise<void> {
@@ -91,13 +107,18 @@ export class Sweeps {
     if (!isEmpty || open().size > 0 || this.#places.get(name) !== place) return;
     this.#places.delete(name);
     this.#used.delete(name);
-    await this.#documents?.remove(name);
+    this.#do(DOCUMENTS, async () => {
+      if (!this.#places.has(name)) await this.#documents?.remove(name);
+    });
   }
 
-  #do(step: () => Promise<void>): void {
-    this.#looks = this.#looks
-      .then(() => (this.#isClosed ? undefined : step()))
-      .catch((error: unknown) => this.#warn(error));
+  /** @param of a root, each of which has one call at a time, or the documents */
+  #do(of: string, step: () => Promise<void>): void {
+    const before = this.#looks.get(of) ?? Promise.resolve();
+    this.#looks.set(
+      of,
+      before.then(() => (this.#isClosed ? undefined : step())).catch((error: unknown) => this.#warn(error)),
+    );
   }
 
   #warn(error: unknown): void {

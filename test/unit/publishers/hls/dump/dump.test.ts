@@ -434,7 +434,7 @@ test('a dump that goes on after a death between two segments has their gap at th
   });
   const write = async (...segments: FollowedSegment[]) => {
     const dump = new Dump({
-      ...{ outputPath: folder, stream: '/v/a/s', continues: true, log: pino({ level: 'silent' }) },
+      ...{ outputPath: folder, template: folder, stream: '/v/a/s', continues: true, log: pino({ level: 'silent' }) },
       ...{ watch: () => () => {}, masters: () => [], onEnd: () => {} },
       follow: (follower) => {
         for (const one of segments) follower.segment(one);
@@ -465,6 +465,7 @@ async function slowDump(t: ExecutionContext, onFailure: (line: object) => void =
   const disk = Promise.withResolvers<readonly Buffer[]>();
   const dump = new Dump({
     outputPath: folder,
+    template: folder,
     stream: '/v/a/s',
     watch: () => () => {},
     follow: (one) => {
