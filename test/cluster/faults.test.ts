@@ -10,6 +10,8 @@ const STREAMS = '/v1/vhosts/default/apps/app/streams';
 /** How long a node's word is good. */
 const TTL_MS = 5000;
 
+const LOST_OR_BACK = /Redis at 127\.0\.0\.1:\d+ (cannot be reached since|is back after(?= [\d.]+ s))/;
+
 const list = async (node: Kiln): Promise<string> =>
   [...(await node.api<string[]>(STREAMS)).body.response].sort().join();
 /** The RTMP port that a stream came in by: each node has another one. */
@@ -58,10 +60,14 @@ test('pushed streams go on, names stay with their holders, and all is known agai
     t.deepEqual(await health(node), [200, 200]);
   }
   for (const node of nodes) {
-    const told = (pattern: RegExp): number => node.log.split('\n').filter((line) => pattern.test(line)).length;
-    t.is(told(/Redis at 127\.0\.0\.1:\d+ cannot be reached since/), 1);
-    t.is(told(/Redis at 127\.0\.0\.1:\d+ is back after [\d.]+ s/), 1);
-    t.is(told(/a cluster operation failed/), 0);
+    const told = node.log.split('\n').flatMap((line) => LOST_OR_BACK.exec(line)?.[1] ?? []);
+    // once for each outage: on a busy machine Redis may take too long to answer at another time as well
+    t.deepEqual(told.slice(0, 2), ['cannot be reached since', 'is back after']);
+    t.deepEqual(
+      told,
+      told.map((_, i) => (i % 2 === 0 ? 'cannot be reached since' : 'is back after')),
+    );
+    t.notRegex(node.log, /a cluster operation failed/);
   }
   t.deepEqual([first.ended, second.ended], [false, false]);
   first.close();
