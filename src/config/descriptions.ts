@@ -379,6 +379,11 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
     'HLS: playlists of type EVENT, from which nothing leaves. The stream has to end, or `:concludeHlsLive` to be called, before `MaxDuration`.',
   'DVR/MinFreeSpace':
     'Bytes that stay free on the disk, by default 1G: with less, older segments leave early, and a playlist of type EVENT ends.',
+  '*/Interstitials': 'What players show in breaks that SCTE-35 begins ([how](events.md#interstitials)).',
+  'Interstitials/AssetList':
+    'URL of the asset list; may hold `${VHostName}`, `${AppName}`, `${StreamName}`, `${EventId}`, `${DurationMs}` and `${StartDate}`.',
+  'Interstitials/Snap': '`OUT`: it begins with a segment of the stream; `IN`: the stream goes on with one.',
+  'Interstitials/Restrict': '`SKIP`: viewers cannot wind through it; `JUMP`: nor past it.',
   'Publishers/Playback': 'Finished recordings, on the ports of LL-HLS and HLS ([how](playback.md)).',
   'Playback/CrossDomains': 'Pages of other domains that may play, by default those of `LLHLS`, or else of `HLS`.',
   '*/CacheControl': '`Cache-Control: max-age` in seconds; 0: `no-cache, no-store`; -1: no header.',

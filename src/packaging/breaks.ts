@@ -1,13 +1,15 @@
 import { spliceInfo, type SpliceInfo } from '../containers/mpegts/splice-info.ts';
 import { readCue } from '../core/cue.ts';
+import { readInterstitial, type Interstitial } from '../core/interstitial.ts';
 import type { DataCodec } from '../core/track.ts';
 import type { Cut } from './cut.ts';
 import { DateRange, dateOf, later, type DateRangeFacts, type Moment } from './date-range.ts';
+import { interstitialAttributes, type SplicedBreak } from './interstitials.ts';
 import type { Segment } from './segment.ts';
 
-/** Beyond this number, or MAX_SECTION_BYTES in all, the oldest ranges are forgotten. */
+/** Beyond this number, or MAX_BYTES in all, the oldest ranges are forgotten. */
 const MAX_RANGES = 64;
-const MAX_SECTION_BYTES = 16 * 1024;
+const MAX_BYTES = 16 * 1024;
 /** Seconds by which a segment may begin before its break. */
 const EPSILON_SECONDS = 0.01;
 /** An `out` with the same event id is another break after this time, if the first has no known length. */
@@ -15,7 +17,7 @@ const REPEATED_SECONDS = 30;
 
 const ATTRIBUTES = { out: 'SCTE35-OUT', in: 'SCTE35-IN', command: 'SCTE35-CMD' } as const;
 
-/** A splice or a cue; events of other codecs are ignored. */
+/** A splice, a cue or an interstitial; events of other codecs are ignored. */
 interface BreakEvent {
   /** Unique in the stream. */
   readonly id: number;
@@ -38,8 +40,10 @@ interface LastSplice {
   readonly range: DateRange;
 }
 
+export type InterstitialFor = (spliced: SplicedBreak) => Interstitial | undefined;
+
 /**
- * Ad breaks and other splices of one stream, as tags of its media playlists: EXT-X-DATERANGE (RFC 8216bis 4.4.5.1) and,
+ * Ad breaks, interstitials and other splices of one stream, as tags of its media playlists: EXT-X-DATERANGE (RFC 8216bis 4.4.5.1) and,
  * for cues, EXT-X-CUE-OUT and EXT-X-CUE-IN. All renditions have the same tags, in front of the same segments.
  */
 export class Breaks {
@@ -50,17 +54,24 @@ export class Breaks {
   #cued: DateRange | undefined;
   /** By SCTE 35 event id. */
   readonly #lastSplices = new Map<number, LastSplice>();
+  readonly #interstitialFor: InterstitialFor;
+
+  /** @param interstitialFor what players show in a break that a splice begins; undefined for none */
+  constructor(interstitialFor: InterstitialFor = () => undefined) {
+    this.#interstitialFor = interstitialFor;
+  }
 
   get empty(): boolean {
     return this.#ranges.length === 0;
   }
 
-  /** Processes a splice or a cue that arrives during the segments of the newest cut. */
+  /** Processes a splice, a cue or an interstitial that arrives during the segments of the newest cut. */
   note(event: BreakEvent): void {
     const cut = this.#cut;
     if (cut === undefined) return;
     if (event.codec === 'SCTE35') this.#splice(event, cut);
     else if (event.codec === 'CUE') this.#cue(event, cut);
+    else if (event.codec === 'INTERSTITIAL') this.#interstitial(event, cut);
   }
 
   /**
@@ -156,6 +167,27 @@ export class Breaks {
     if (kind !== 'command') this.#await({ at, range, what: 'segment' });
     if (kind === 'out' && autoReturn && duration !== undefined)
       this.#await({ at: later(at, duration), range, what: 'end' });
+    if (kind !== 'out') return;
+    const durationMs = duration === undefined ? undefined : Math.round(duration * 1000);
+    const shown = this.#interstitialFor({ eventId, durationMs, date: dateOf(at) });
+    if (shown !== undefined) this.#show(id, shown, at, cut.msn);
+  }
+
+  #interstitial({ id, time, data }: BreakEvent, cut: Cut): void {
+    const interstitial = readInterstitial(data);
+    if (interstitial === undefined) return;
+    const at = this.#moment(time + (interstitial.startOffset ?? 0) / 1000, cut);
+    this.#show(id, interstitial, at, cut.msn);
+  }
+
+  /** One that is listed already is not listed again: who sends it may repeat it. */
+  #show(event: number, interstitial: Interstitial, start: Moment, msn: number): void {
+    const id = `interstitial-${interstitial.id ?? event}`;
+    if (this.#ranges.some((range) => range.id === id)) return;
+    const attributes = interstitialAttributes(interstitial);
+    const range = this.#add(event, { id, start, planned: undefined, attributes, msn });
+    range.close(later(start, (interstitial.duration ?? 0) / 1000));
+    this.#await({ at: start, range, what: 'segment' });
   }
 
   #cue({ id, time, data }: BreakEvent, cut: Cut): void {
@@ -185,8 +217,8 @@ export class Breaks {
   }
 
   get #isTooMuch(): boolean {
-    const bytes = this.#ranges.reduce((sum, { sectionBytes }) => sum + sectionBytes, 0);
-    return this.#ranges.length > MAX_RANGES || bytes > MAX_SECTION_BYTES;
+    const bytes = this.#ranges.reduce((sum, range) => sum + range.bytes, 0);
+    return this.#ranges.length > MAX_RANGES || bytes > MAX_BYTES;
   }
 
   #forget(gone: DateRange): void {

@@ -29,6 +29,8 @@ export interface DateRangeFacts {
   readonly planned: number | undefined;
   /** The splice_info_section that announced the range. */
   readonly splice?: { readonly attribute: SpliceAttribute; readonly section: Buffer };
+  /** Further attributes, with a comma in front of each. */
+  readonly attributes?: string;
   /** Media sequence number of the segment that the tag precedes. */
   readonly msn: number;
 }
@@ -47,15 +49,16 @@ export class DateRange {
   readonly #planned: number | undefined;
   readonly #lines: Line[] = [];
   #end: Moment | undefined;
-  #sectionBytes = 0;
+  #bytes = 0;
 
-  constructor({ id, start, planned, splice, msn }: DateRangeFacts) {
+  constructor({ id, start, planned, splice, attributes = '', msn }: DateRangeFacts) {
     this.id = id;
     this.start = start;
     this.#planned = planned;
-    const attributes = planned === undefined ? '' : `,PLANNED-DURATION=${decimal(planned)}`;
+    const length = planned === undefined ? '' : `,PLANNED-DURATION=${decimal(planned)}`;
     const last = this.#spliceText(splice);
-    this.#lines.push({ msn, ofSegment: false, text: () => `${this.#head}${attributes}${last}\n` });
+    this.#bytes += attributes.length;
+    this.#lines.push({ msn, ofSegment: false, text: () => `${this.#head}${length}${attributes}${last}\n` });
   }
 
   /** End of the range: the actual one, else the planned one; undefined while neither is known. */
@@ -63,9 +66,9 @@ export class DateRange {
     return this.#end ?? (this.#planned === undefined ? undefined : later(this.start, this.#planned));
   }
 
-  /** Bytes of the splice_info_sections in the tags. */
-  get sectionBytes(): number {
-    return this.#sectionBytes;
+  /** Sum over the splice_info_sections in the tags and the further attributes. */
+  get bytes(): number {
+    return this.#bytes;
   }
 
   get isOpen(): boolean {
@@ -79,9 +82,9 @@ export class DateRange {
     this.#lines.push({ msn, ofSegment: false, text: () => `${this.#head}${this.#duration(end)}${splice}\n` });
   }
 
-  /** Ends the range where it starts, without a tag. */
-  close(): void {
-    this.#end = this.start;
+  /** Ends the range without a tag, by default where it starts. */
+  close(end = this.start): void {
+    this.#end = end;
   }
 
   /** Puts a line in front of a segment. */
@@ -111,7 +114,7 @@ export class DateRange {
   #spliceText(splice: DateRangeFacts['splice']): string {
     if (splice === undefined) return '';
     const { attribute, section } = splice;
-    this.#sectionBytes += section.length;
+    this.#bytes += section.length;
     return `,${attribute}=0x${section.toString('hex').toUpperCase()}`;
   }
 

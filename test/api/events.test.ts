@@ -80,6 +80,8 @@ test('cues and splices are events of their own', async (t) => {
 const id3 = (...events: unknown[]) => ({ eventFormat: 'id3v2', events });
 const cue = (event: object) => ({ eventFormat: 'cue', events: [event] });
 const splice = (event: object) => ({ eventFormat: 'scte35', events: [{ id: 1, type: 'out', ...event }] });
+const ad = (event: object) => ({ eventFormat: 'interstitial', events: [{ assetUri: 'https://a/b', ...event }] });
+const AD_URL = 'assetUri must be an http or https URL of at most 2000 characters';
 const UNUSABLE = 'Could not make events data';
 const REQUIRED = 'eventFormat(string) and events(array) are required';
 
@@ -110,8 +112,48 @@ const REFUSED: readonly (readonly [what: string, body: unknown, text: string])[]
   ['a splice without an id', splice({ id: undefined }), UNUSABLE],
   ['an id of more than 32 bits', splice({ id: 2 ** 32 }), UNUSABLE],
   ['a negative break', splice({ duration: -1 }), UNUSABLE],
+  ['an interstitial without an asset', ad({ assetUri: undefined }), 'assetUri or assetList is required, and not both'],
+  ['one with two', ad({ assetList: 'https://b' }), 'assetUri or assetList is required, and not both'],
+  ['a relative URL', ad({ assetUri: '/ad.m3u8' }), AD_URL],
+  ['another scheme', ad({ assetUri: 'data:text/plain,a' }), AD_URL],
+  ['a URL that is too long', ad({ assetUri: `https://a/${'b'.repeat(2000)}` }), AD_URL],
+  ['one that is too long once it is encoded', ad({ assetUri: `https://a/${'"'.repeat(1000)}` }), AD_URL],
+  ['an id that ends a quoted string', ad({ id: 'a"' }), 'id must be 1 to 100 letters, digits and ._:@/+=-'],
+  ['an empty id', ad({ id: '' }), 'id must be 1 to 100 letters, digits and ._:@/+=-'],
+  ['half a millisecond', ad({ duration: 0.5 }), 'duration must be a whole number of milliseconds, of at most a day'],
+  [
+    'a start in the past',
+    ad({ startOffset: -1 }),
+    'startOffset must be a whole number of milliseconds, of at most a day',
+  ],
+  ['another snap', ad({ snap: ['both'] }), 'snap must be an array of "out" and "in"'],
+  ['a restriction twice', ad({ restrict: ['skip', 'skip'] }), 'restrict must be an array of "skip" and "jump"'],
+  ['an interstitial that is none', { eventFormat: 'interstitial', events: ['x'] }, 'an interstitial must be an object'],
   ['a return that is no answer', splice({ autoReturn: 'yes' }), UNUSABLE],
 ];
+
+test('an interstitial is sent as it was checked', async (t) => {
+  const { send, events } = await open(t);
+  const given = {
+    id: 'ad-1',
+    assetList: 'https://ads.example.com/list?a="b"',
+    duration: 15_000,
+    startOffset: 2000,
+    resumeOffset: 0,
+    snap: ['out'],
+    restrict: ['skip', 'jump'],
+  };
+  const answer = await send({
+    eventFormat: 'interstitial',
+    events: [{ ...given, more: 1 }, { assetUri: 'http://a/b' }],
+  });
+  t.deepEqual([answer.status, answer.body], [200, OK]);
+  const sent = events().map(({ codec, data }) => [codec, JSON.parse(data.toString()) as unknown]);
+  t.deepEqual(sent, [
+    ['INTERSTITIAL', { ...given, assetList: 'https://ads.example.com/list?a=%22b%22' }],
+    ['INTERSTITIAL', { assetUri: 'http://a/b' }],
+  ]);
+});
 
 test('an event that cannot be sent is rejected with the reason, and no part of it is injected', async (t) => {
   const { send, events } = await open(t);

@@ -2,6 +2,7 @@ import Type from 'typebox';
 import { id3Tag, type Id3Frame } from '../../containers/id3.ts';
 import { spliceInsert } from '../../containers/mpegts/splice.ts';
 import { MAX_BREAK_MS } from '../../core/cue.ts';
+import { interstitial, InterstitialError } from '../../core/interstitial.ts';
 import { MAX_EVENT_BYTES } from '../../core/event-limits.ts';
 import type { DataCodec, DataTrack } from '../../core/track.ts';
 import { kilnError } from '../../errors.ts';
@@ -18,7 +19,7 @@ export interface EventOrder {
 
 /** Body in the description of the API; `readEvent` checks it, with texts of its own. */
 export const StreamEvent = Type.Object({
-  eventFormat: Type.String({ description: 'id3v2, cue or scte35' }),
+  eventFormat: Type.String({ description: 'id3v2, cue, scte35 or interstitial' }),
   eventType: Type.Optional(
     Type.String({ description: 'video, audio or event: the tracks that it goes out with; event, the default, is all' }),
   ),
@@ -31,9 +32,28 @@ export const StreamEvent = Type.Object({
       data: Type.Optional(Type.String({ description: 'id3v2' })),
       cueType: Type.Optional(Type.String({ description: 'cue: out or in' })),
       spliceCommand: Type.Optional(Type.String({ description: 'scte35: spliceInsert' })),
-      id: Type.Optional(Type.Integer({ description: 'scte35: splice_event_id' })),
+      id: Type.Optional(
+        Type.Union([Type.Integer(), Type.String()], { description: 'scte35: splice_event_id; interstitial: its id' }),
+      ),
       type: Type.Optional(Type.String({ description: 'scte35: out or in' })),
-      duration: Type.Optional(Type.Integer({ description: 'cue, scte35: of the break, in milliseconds' })),
+      duration: Type.Optional(
+        Type.Integer({ description: 'cue, scte35, interstitial: of the break, in milliseconds' }),
+      ),
+      assetUri: Type.Optional(Type.String({ description: 'interstitial: URL of the asset' })),
+      assetList: Type.Optional(
+        Type.String({ description: 'interstitial: URL of an asset list, in place of assetUri' }),
+      ),
+      startOffset: Type.Optional(
+        Type.Integer({ description: 'interstitial: milliseconds from the newest media until it begins' }),
+      ),
+      resumeOffset: Type.Optional(
+        Type.Integer({ description: 'interstitial: where the stream goes on, in milliseconds from its begin' }),
+      ),
+      playoutLimit: Type.Optional(
+        Type.Integer({ description: 'interstitial: the longest that is shown, in milliseconds' }),
+      ),
+      snap: Type.Optional(Type.Array(Type.String(), { description: 'interstitial: out, in' })),
+      restrict: Type.Optional(Type.Array(Type.String(), { description: 'interstitial: skip, jump' })),
       autoReturn: Type.Optional(Type.Boolean({ description: 'scte35: the break ends with its duration' })),
     }),
     { description: 'the frames of one ID3 tag, or cues or splices that each are an event' },
@@ -43,6 +63,7 @@ export const StreamEvent = Type.Object({
 const FORMATS = {
   id3v2: { codec: 'ID3v2', make: (events: readonly unknown[]) => [id3Tag(events.map(frameOf))] },
   cue: { codec: 'CUE', make: (events: readonly unknown[]) => events.map(cueOf) },
+  interstitial: { codec: 'INTERSTITIAL', make: (events: readonly unknown[]) => events.map(interstitialOf) },
   scte35: { codec: 'SCTE35', make: (events: readonly unknown[]) => events.map(spliceOf) },
 } as const;
 
@@ -123,6 +144,14 @@ function spliceOf(event: unknown): Buffer {
     autoReturn,
     ...(duration !== undefined && { duration: milliseconds(duration, 0) * TICKS_PER_MS }),
   });
+}
+
+function interstitialOf(event: unknown): Buffer {
+  try {
+    return Buffer.from(JSON.stringify(interstitial(event)));
+  } catch (error) {
+    throw error instanceof InterstitialError ? kilnError('eventInvalid', error.message) : error;
+  }
 }
 
 function directionOf(value: unknown): 'out' | 'in' {

@@ -1,7 +1,19 @@
 import Type from 'typebox';
-import { choice, contained, decimal, flag, inert, integer, optional, section, text, type Fail } from '../blocks.ts';
+import {
+  choice,
+  contained,
+  decimal,
+  flag,
+  inert,
+  integer,
+  optional,
+  repeated,
+  section,
+  text,
+  type Fail,
+} from '../blocks.ts';
 import { Drm } from './drm.ts';
-import { byteSize, crossDomains, httpUrl, streamMapFile } from './shared.ts';
+import { byteSize, crossDomains, httpUrl, httpUrlText, streamMapFile } from './shared.ts';
 
 const common = () => ({
   appWorkerCount: inert(integer(1)),
@@ -63,6 +75,12 @@ const hls = () => ({
   defaultQueryString: contained(Type.Object({ key: text(), value: text({ default: '' }) }), 'Query'),
   dumps: contained(dump(), 'Dump'),
   dumpRetention: optional(limits()),
+  /** For breaks that SCTE-35 begins. */
+  interstitials: optional({
+    assetList: httpUrlText(),
+    snap: repeated(choice(['OUT', 'IN'])),
+    restrict: repeated(choice(['SKIP', 'JUMP'])),
+  }),
   crossDomains: crossDomains(),
 });
 

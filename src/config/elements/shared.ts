@@ -23,6 +23,10 @@ export const networks = (value?: string) => {
 
 export const httpUrl = () => parsed('an http or https URL', (given) => parseUrl(given, ['http', 'https']));
 
+/** Kept as text: it may hold macros. */
+export const httpUrlText = () =>
+  parsed('an http or https URL', (given) => (parseUrl(given, ['http', 'https']) === undefined ? undefined : given));
+
 /** Kept as text: the management API shows it. */
 export const httpUrls = () =>
   parsed('an http or https URL, or several with commas between them', (given) =>

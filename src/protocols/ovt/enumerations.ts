@@ -42,6 +42,7 @@ export const BITSTREAM = Object.freeze({
   flac: 250,
   g722: 249,
   klv: 248,
+  interstitial: 247,
 });
 
 /** Numbers of video, audio, image and subtitle codecs; event tracks have 0. The highest are extensions of Kiln, between nodes. */
@@ -89,6 +90,7 @@ const DATA_ID: Readonly<Record<DataCodec, number>> = Object.freeze({
   CUE: 254,
   AMF: 253,
   KLV: 252,
+  INTERSTITIAL: 251,
 });
 
 export function codecId(codec: Codec): number {

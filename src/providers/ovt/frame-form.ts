@@ -27,6 +27,7 @@ const FORMS: Readonly<Record<Codec, readonly number[]>> = {
   G722: [BITSTREAM.g722],
   SCTE35: [BITSTREAM.scte35],
   CUE: [BITSTREAM.cue],
+  INTERSTITIAL: [BITSTREAM.interstitial],
   AMF: [BITSTREAM.amf],
   KLV: [BITSTREAM.klv],
   WebVTT: [BITSTREAM.webvtt],

@@ -29,7 +29,7 @@ interface Fed {
 }
 
 const LABEL = 'events';
-const TEXT: ReadonlySet<Codec> = new Set(['CUE']);
+const TEXT: ReadonlySet<Codec> = new Set(['CUE', 'INTERSTITIAL']);
 
 /**
  * Events and subtitles of one output stream as messages of data channels, in JSON: `type` (the codec), `time` (media time in seconds),

@@ -38,11 +38,15 @@ function event(track: DataTrack, data: Buffer, seconds: number, ahead = 0): Pack
   return { ...packet, pts: packet.dts + Math.round(ahead * track.timebase.den) };
 }
 
+const INTERSTITIAL = dataTrack({ id: 1026, codec: 'INTERSTITIAL' });
+
+const interstitial = (seconds: number, told: object) => event(INTERSTITIAL, Buffer.from(JSON.stringify(told)), seconds);
+
 const cue = (seconds: number, told: object) => event(CUE, Buffer.from(JSON.stringify(told)), seconds);
 
 /** A stream with some events: of each track the lines of its playlist that tell of breaks, and of segments by number. */
 function play(to: number, events: readonly Packet[], options: Partial<SegmenterOptions> = {}) {
-  const { push, segmenter, packager, segments } = startSegmenter([VIDEO, AUDIO, SCTE35, CUE], options);
+  const { push, segmenter, packager, segments } = startSegmenter([VIDEO, AUDIO, SCTE35, CUE, INTERSTITIAL], options);
   push(interleaved(videoPackets(VIDEO, { to }), audioPackets(AUDIO, { to }), [...events]));
   const text = (id = 0, form: ChunklistForm = 'full'): string =>
     new ChunklistBuilder(fileNames({ trackId: id, type: 'video', streamKey: 'k', keepsKey: false, query: '' })).build(
@@ -268,3 +272,88 @@ for (const reordering of [0, 6000])
       [0, 2, 3, 5, 7, 8, 9],
     );
   });
+
+test('an interstitial is a date range of its class, in front of the same segment of each rendition', (t) => {
+  const { lines, segments, text } = play(12, [
+    interstitial(2.5, {
+      id: 'ad-1',
+      assetUri: 'https://ads.example.com/a "b".m3u8',
+      startOffset: 2500,
+      duration: 4000,
+      resumeOffset: 0,
+      playoutLimit: 3500,
+      snap: ['out', 'in'],
+      restrict: ['skip', 'jump'],
+    }),
+    interstitial(3, { id: 'ad-1', assetUri: 'https://ads.example.com/repeated.m3u8' }),
+    interstitial(4, { id: 'ad-2', assetList: 'https://ads.example.com/list?a=1,2' }),
+    interstitial(4, { assetList: 'ftp://ads.example.com/' }),
+    interstitial(4, { id: 'a"b', assetList: 'https://ads.example.com/' }),
+  ]);
+  const first = [
+    `#EXT-X-DATERANGE:ID="interstitial-ad-1",START-DATE="${at(5)}",CLASS="com.apple.hls.interstitial",DURATION=4`,
+    'X-ASSET-URI="https://ads.example.com/a%20%22b%22.m3u8",X-RESUME-OFFSET=0,X-PLAYOUT-LIMIT=3.5,X-SNAP="OUT,IN",X-RESTRICT="SKIP,JUMP"',
+  ].join();
+  const second = `#EXT-X-DATERANGE:ID="interstitial-ad-2",START-DATE="${at(4)}",CLASS="com.apple.hls.interstitial",X-ASSET-LIST="https://ads.example.com/list?a=1,2"`;
+  for (const id of [0, 1]) t.deepEqual(lines(id), ['0', first, '1', second, '2', '3', '4', '5']);
+  t.deepEqual(
+    segments(0).map(({ presentation }) => presentation),
+    [0, 2, 4, 5, 7, 9, 11],
+  );
+  HLS.setOptions({ strictMode: true });
+  const ranges = (HLS.parse(text()) as HLS.types.MediaPlaylist).segments.flatMap(({ dateRange }) => dateRange ?? []);
+  t.like(ranges[0], {
+    id: 'interstitial-ad-1',
+    classId: 'com.apple.hls.interstitial',
+    start: new Date(at(5)),
+    duration: 4,
+  });
+});
+
+test('an interstitial stays listed as long as it lasts, and no longer', (t) => {
+  const events = [
+    interstitial(1, { id: 'long', assetUri: 'https://ads.example.com/', duration: 9000 }),
+    interstitial(1, { id: 'point', assetUri: 'https://ads.example.com/' }),
+  ];
+  const listed = (to: number) =>
+    Array.from(
+      play(to, events, { segmentCount: 3 })
+        .text()
+        .matchAll(/interstitial-\w+/g),
+      String,
+    ).sort();
+  t.deepEqual(listed(4), ['interstitial-long', 'interstitial-point']);
+  t.deepEqual(listed(14), ['interstitial-long']);
+  t.deepEqual(listed(24), []);
+});
+
+test('a break that a splice begins is an interstitial where the application says so', (t) => {
+  const spliced: object[] = [];
+  const { lines } = play(
+    12,
+    [
+      event(SCTE35, spliceInsert({ eventId: 7, out: true, duration: 3 }), 2.5, 2.5),
+      event(SCTE35, spliceInsert({ eventId: 7, out: true, duration: 3 }), 3.5, 1.5),
+      event(SCTE35, spliceInsert({ eventId: 7, out: false }), 7.5, 0.5),
+      event(SCTE35, spliceInsert({ eventId: 8, out: true }), 9.5, 0.5),
+    ],
+    {
+      interstitialFor: (one) => {
+        spliced.push(one);
+        return one.eventId === 7 ? { assetList: 'https://ads.example.com/7', duration: 3000 } : undefined;
+      },
+    },
+  );
+  t.deepEqual(spliced, [
+    { eventId: 7, durationMs: 3000, date: Date.parse(at(5)) },
+    { eventId: 8, durationMs: undefined, date: Date.parse(at(10)) },
+  ]);
+  const shown = lines().filter((line) => line.includes('CLASS='));
+  t.is(shown.length, 1);
+  t.regex(
+    String(shown[0]),
+    new RegExp(
+      `^#EXT-X-DATERANGE:ID="interstitial-\\d+",START-DATE="${at(5)}",CLASS=[^,]*,DURATION=3,X-ASSET-LIST="https://ads.example.com/7"$`,
+    ),
+  );
+});

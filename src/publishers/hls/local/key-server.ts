@@ -7,6 +7,7 @@ import { Limiter } from '../../../lib/limiter.ts';
 import { CpixError, readCpixAnswer } from '../../../packaging/drm/cpix-answer.ts';
 import { cpixRequest, keyRequest } from '../../../packaging/drm/cpix-request.ts';
 import type { KeyCounts } from '../answer/counts.ts';
+import { fillMacros } from '../package/macros.ts';
 
 export type KeyServerConfig = NonNullable<LlhlsPublisherConfig['drm']>['keyServer'][number];
 
@@ -82,6 +83,5 @@ export class KeyServer {
 
 /** Fills in the names of a stream. */
 function contentIdOf(text: string, { vhost, app, stream }: DrmNames): string {
-  const values: Readonly<Record<string, string>> = { VHostName: vhost, AppName: app, StreamName: stream };
-  return text.replaceAll(/\$\{(\w+)\}/g, (macro, name: string) => values[name] ?? macro);
+  return fillMacros(text, { VHostName: vhost, AppName: app, StreamName: stream });
 }

@@ -18,6 +18,7 @@ import { CONCLUDED, isWorthSaving, resumeFrom, toSavedState, type SavedPlaylistS
 import { KeyRotation } from './key-rotation.ts';
 import type { KeySource } from './key-source.ts';
 import { keptKey, keptState, savedBefore } from './saved-before.ts';
+import { spliceInterstitials } from '../package/splice-interstitials.ts';
 import { MasterTemplate } from '../master/master-template.ts';
 import type { Text } from '../answer/text.ts';
 import { childPrefix, defaultQuery, nameHash, randomKey } from '../answer/names.ts';
@@ -119,6 +120,11 @@ export class PackagedStream implements PlayedFiles {
       next: before && resumeFrom(before, Date.now()),
       rewind: this.#rewind,
       keys: this.#rotation?.schedule,
+      interstitialFor: spliceInterstitials(
+        config.interstitials,
+        { vhost: application.vhost.name, app: application.name, stream: output.name },
+        (reason) => this.#faults.count(`HLS: the interstitial of a splice is left out: ${reason}`),
+      ),
       onProgress: () => this.save(),
       onStarted: () => application.vhost.registry.emit('packaged', this.#output, application, form.kind),
       log,

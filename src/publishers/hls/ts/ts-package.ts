@@ -63,7 +63,13 @@ export class TsPackage implements Package, VariantContext {
     const durations = { chunkDuration: segmentDuration, segmentDuration, firstSegmentDuration: segmentDuration };
     this.#segmenter = new Segmenter(
       RUNS,
-      { ...durations, segmentCount, firstMsn: firstMsn(config, next), past: next?.past },
+      {
+        ...durations,
+        segmentCount,
+        firstMsn: firstMsn(config, next),
+        past: next?.past,
+        interstitialFor: options.interstitialFor,
+      },
       log,
       faults,
     );
