@@ -45,12 +45,7 @@ export class OutboundGuard {
    * @param signal ends the wait for name servers
    * @throws what `error` makes when there is none, when the forbidden addresses cannot be determined, or the signal aborts
    */
-  async addresses(
-    host: string,
-    port: number,
-    transport: Transport = 'tcp',
-    signal?: AbortSignal | undefined,
-  ): Promise<string[]> {
+  async addresses(host: string, port: number, transport: Transport = 'tcp', signal?: AbortSignal): Promise<string[]> {
     if (!(port >= 1 && port <= 65_535)) throw this.#refusal(host, port, 'that is not a port number');
     const local = new Set(
       Object.values(networkInterfaces()).flatMap((all) => all?.map(({ address }) => canonical(address)) ?? []),
