@@ -19,6 +19,8 @@ export interface Position {
 const MAX_SEGMENTS_AHEAD = 2;
 const PARTS_AHEAD_SECONDS = 3;
 const MIN_PARTS_AHEAD = 3;
+/** Longest parts, in seconds, of which one comes soon. */
+const SOON_SECONDS = 2;
 
 /** Tests whether the chunklist has a complete segment, or with `part` that part, or anything later. */
 export function has({ newest, open, ended }: Position, msn: number, part?: number): boolean {
@@ -50,6 +52,13 @@ export function tooFar(position: Position, msn: number, part: number | undefined
   if (part === undefined || msn < last.msn) return false;
   const ahead = Math.max(MIN_PARTS_AHEAD, partTarget < 1 ? Math.ceil(PARTS_AHEAD_SECONDS / partTarget) : 0);
   return part > (msn === last.msn ? last.part : 0) + ahead;
+}
+
+/** Tests whether a part that the chunklist does not have yet is the next one, and comes soon as long as media comes. */
+export function isDueSoon(position: Position, msn: number, part: number | undefined): boolean {
+  if (part === undefined || position.partTarget > SOON_SECONDS) return false;
+  const last = lastOf(position);
+  return msn === last.msn ? part === last.part + 1 : msn === last.msn + 1 && part === 0;
 }
 
 export function lastOf({ newest, open }: Position): { readonly msn: number; readonly part: number } {

@@ -12,7 +12,7 @@ import {
 import { holdFor } from './held-requests.ts';
 import type { Repeats } from './repeats.ts';
 import type { Wait } from './wait.ts';
-import { endsWith, has, markOf, tooFar, type Position } from './chunklist-position.ts';
+import { endsWith, has, isDueSoon, markOf, tooFar, type Position } from './chunklist-position.ts';
 import type { Text } from '../answer/text.ts';
 import type { Outcome } from './waiters.ts';
 
@@ -24,6 +24,8 @@ export interface Chunklist {
   readonly continues: boolean;
   /** The publisher has left, and may return. */
   readonly interrupted: boolean;
+  /** Of a video. */
+  readonly leads: boolean;
   /** Seconds. */
   readonly targetDuration: number;
   readonly repeats: Repeats;
@@ -63,7 +65,8 @@ export function answerChunklist(
   }
   if (tooFar(position, msn, part)) throw kilnError('playlistDirective', 'too far ahead');
   const ready = (): boolean => of.position !== undefined && has(of.position, msn, wanted);
-  const what = directives.msn === undefined ? 'first' : 'next';
+  const isSoon = of.leads && isDueSoon(position, msn, wanted);
+  const what = directives.msn === undefined ? 'first' : isSoon ? 'soon' : 'next';
   return hold((onLeft) => of.wait(ready, onLeft, { since, what })).then((outcome) => {
     if (outcome === 'ready' || (outcome === 'overdue' && of.interrupted)) return answer(of, form, directives, repeater);
     throw outcome === 'overdue' ? kilnError('playlistOverdue') : kilnError('fileNotFound');

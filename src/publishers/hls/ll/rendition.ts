@@ -56,6 +56,10 @@ export class Rendition<P extends AnyPackager = TrackPackager>
     this.#builder = new ChunklistBuilder(names);
   }
 
+  override get leads(): boolean {
+    return this.track.type === 'video';
+  }
+
   get track(): P['track'] {
     return this.packager.track;
   }

@@ -36,6 +36,10 @@ export abstract class PlayableList<C extends ListContext> implements PackagedLis
     return this.context.interrupted;
   }
 
+  get leads(): boolean {
+    return false;
+  }
+
   get targetDuration(): number {
     return this.context.targetDuration;
   }

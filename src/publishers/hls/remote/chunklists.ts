@@ -9,6 +9,7 @@ import type { Feed } from './feed.ts';
 import { AwayError, type OwnerLink } from './link.ts';
 import type { RemotePast } from './past.ts';
 import { RemoteRendition, type RemoteContext, type WantedChunklist } from './rendition.ts';
+import type { HlsForm } from '../package/hls-form.ts';
 import type { ChunklistState } from '../sessions/wire.ts';
 
 /** Limit per stream. */
@@ -19,6 +20,7 @@ const MAX_LOADED_BY_ONE = 64;
 export interface RemoteChunklistsOptions {
   readonly link: OwnerLink;
   readonly feed: Pick<Feed, 'hold' | 'sends' | 'late' | 'heard'>;
+  readonly form: Pick<HlsForm, 'rendition'>;
   /** Number of viewers of this node and of its child nodes. */
   readonly viewers: () => number;
   readonly past: RemotePast | undefined;
@@ -105,6 +107,10 @@ export class RemoteChunklists implements RemoteContext {
 
   sends(file: string): boolean {
     return this.#options.feed.sends(file);
+  }
+
+  isVideo(file: string): boolean {
+    return this.#options.form.rendition(file)?.startsWith('video_') ?? false;
   }
 
   get late(): boolean {

@@ -45,6 +45,7 @@ export interface RemoteContext {
   /** Waits for the chunklist to be sent, for `holdMs` at most. @returns false where it is to be loaded */
   hold(file: string, wanted: WantedChunklist, holdMs: number): Promise<boolean>;
   sends(file: string): boolean;
+  isVideo(file: string): boolean;
   readonly late: boolean;
   /** Past of the playlists of the stream; undefined where players do not rewind. */
   readonly past: RemotePast | undefined;
@@ -88,6 +89,10 @@ export class RemoteRendition implements Chunklist {
   constructor(file: string, context: RemoteContext) {
     this.#file = file;
     this.#context = context;
+  }
+
+  get leads(): boolean {
+    return this.#context.isVideo(this.#file);
   }
 
   get targetDuration(): number {
@@ -192,7 +197,7 @@ export class RemoteRendition implements Chunklist {
 
   /** Short enough to notice a silent owner before the waits end, so that players still get the known state. */
   get #holdMs(): number {
-    return Math.max(RETRY_MS, Math.min(HELD_MS, this.#waitMs(false) / 2 - LATE_MS));
+    return Math.max(RETRY_MS, Math.min(HELD_MS, this.#waitMs(false, this.leads ? 'soon' : 'next') / 2 - LATE_MS));
   }
 
   #waitMs(interrupted: boolean, what?: Wait['what']): number {

@@ -140,6 +140,7 @@ export class RemoteStream implements PlayedFiles, PlayedViewers, PlayerCount {
     this.#chunklists = new RemoteChunklists({
       link: this.#link,
       feed: this.#feed,
+      form,
       viewers,
       past: this.#past,
       onRun,

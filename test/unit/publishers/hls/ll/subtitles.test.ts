@@ -9,6 +9,7 @@ import { LLHLS as LLHLS_FORM } from '../../../../../src/publishers/hls/ll/index.
 import { HLS as HLS_FORM } from '../../../../../src/publishers/hls/ts/index.ts';
 import { openLlhls } from '../../../../support/hls/llhls.ts';
 import { audioPackets, audioTrack, interleaved, videoPackets, videoTrack } from '../../../../support/media/packets.ts';
+import { virtualTime } from '../../../../support/time/virtual-time.ts';
 import { urisOf } from '../../../../support/hls/playlist-uris.ts';
 
 const LLHLS = { segmentDuration: 2, segmentCount: 5, chunkDuration: 0.5 };
@@ -189,3 +190,23 @@ for (const form of [LLHLS_FORM, HLS_FORM])
     t.true(master?.includes(`NAME="${track.publicName}"`));
     t.is(asked[0], /#EXT-X-STREAM-INF.*\n(.+)/.exec(master ?? '')?.[1]);
   });
+
+test('while no media comes, the request for the video is refused seconds before those for the other renditions', async (t) => {
+  virtualTime(t);
+  const { play, get, read } = await open(t);
+  play(0, 3.2);
+  const master = '/app/stream/llhls.m3u8';
+  const lists = urisOf(await read(master), master).filter((uri) => /_(video|audio|subtitle)_/.test(uri));
+  t.is(lists.length, 4);
+  const begun = Date.now();
+  const ends = await Promise.all(
+    lists.map(async (uri) => {
+      const [, msn, part] = [...(await read(uri)).matchAll(/#EXT-X-PART:.*"part_\d+_(\d+)_(\d+)_/g)].at(-1) ?? [];
+      const { statusCode } = await get(`${uri}?_HLS_msn=${msn}&_HLS_part=${Number(part) + 1}`);
+      t.is(statusCode, 503, uri);
+      return { isVideo: uri.includes('_video_'), ms: Date.now() - begun };
+    }),
+  );
+  const [video] = ends.filter(({ isVideo }) => isVideo).map(({ ms }) => ms);
+  for (const { isVideo, ms } of ends) if (!isVideo) t.true(ms - (video ?? ms) >= 2000, `${ms} and ${video} ms`);
+});
