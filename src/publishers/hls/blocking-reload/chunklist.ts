@@ -24,7 +24,7 @@ export interface Chunklist {
   readonly continues: boolean;
   /** The publisher has left, and may return. */
   readonly interrupted: boolean;
-  /** Of a video. */
+  /** Tests whether it is that of a video, which players load first. */
   readonly leads: boolean;
   /** Seconds. */
   readonly targetDuration: number;
