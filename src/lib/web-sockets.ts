@@ -57,9 +57,12 @@ export class WebSockets {
 }
 
 /** Answers a request for an upgrade with a status, and lets go of the connection. */
-export function refuseUpgrade(socket: Duplex, status: number): void {
+export function refuseUpgrade(socket: Duplex, status: number, headers: Readonly<Record<string, string>> = {}): void {
   // the end of the client is seen only by reading, and may never come
   socket.on('error', () => socket.destroy()).resume();
   setTimeout(() => socket.destroy(), GRACE_MS).unref();
-  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+  const more = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.end(
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\nContent-Length: 0\r\n${more.join('')}\r\n`,
+  );
 }

@@ -1,3 +1,4 @@
+import { challengeHeaders } from '../access/challenge.ts';
 import { KilnError, kilnError } from '../errors.ts';
 import type { Exchange } from '../publishers/hls/answer/exchange.ts';
 import { NOT_CACHED, respond } from '../publishers/hls/http/respond.ts';
@@ -19,7 +20,8 @@ export function refuse(failure: Error & { readonly statusCode?: number }, exchan
   const body = Buffer.from(JSON.stringify({ message: `[HTTP] ${text} (${status})`, statusCode: status }));
   headers['cache-control'] = NOT_CACHED;
   const type = { 'content-type': 'application/json;charset=UTF-8' };
-  respond(exchange, { status, headers: { ...type, ...(status === 503 && { 'retry-after': '1' }) }, body: [body] });
+  const more = { ...(status === 503 && { 'retry-after': '1' }), ...challengeHeaders(error) };
+  respond(exchange, { status, headers: { ...type, ...more }, body: [body] });
 }
 
 function shownFault({ fault, message }: ClipError): KilnError {

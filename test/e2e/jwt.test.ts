@@ -51,6 +51,8 @@ const post = (url: string, offer: string, bearer?: string): Promise<Response> =>
     body: offer,
   });
 
+const refusal = ({ status, headers }: Response) => [status, headers.get('www-authenticate')];
+
 test('publishers and viewers come in with a token that permits it, by each of their ways', async (t) => {
   const kiln = await start(t);
   const srt = (name: string, given: string): string =>
@@ -73,17 +75,18 @@ test('publishers and viewers come in with a token that permits it, by each of th
   await Promise.all(['rtmp', 'srt'].map((name) => kiln.liveStream(name)));
 
   const whip = kiln.httpUrl('/app/whip?direction=whip');
-  t.is((await post(whip, OFFERS.whip)).status, 401);
-  t.is((await post(whip, OFFERS.whip, 'a key')).status, 401);
+  t.deepEqual(refusal(await post(whip, OFFERS.whip)), [401, 'Bearer realm="Kiln"']);
+  t.deepEqual(refusal(await post(whip, OFFERS.whip, 'a-key')), [401, 'Bearer realm="Kiln", error="invalid_token"']);
   t.is((await post(whip, OFFERS.whip, may('publish', 'app/whip'))).status, 201);
   const whep = kiln.httpUrl('/app/rtmp?direction=whep');
-  t.is((await post(whep, OFFERS.whep)).status, 401);
+  t.deepEqual(refusal(await post(whep, OFFERS.whep)), [401, 'Bearer realm="Kiln"']);
   t.is((await post(whep, OFFERS.whep, may('read', 'app/rtmp'))).status, 201);
 
   const viewer = may('read', 'app/rtmp');
   const master = kiln.httpUrl('/app/rtmp/llhls.m3u8');
-  t.is((await fetch(master)).status, 401);
-  t.is((await fetch(`${master}?token=${may('read', 'app/srt')}`)).status, 401);
+  t.deepEqual(refusal(await fetch(master)), [401, 'Bearer realm="Kiln"']);
+  const ofOther = await fetch(`${master}?token=${may('read', 'app/srt')}`);
+  t.deepEqual(refusal(ofOther), [401, 'Bearer realm="Kiln", error="insufficient_scope"']);
   const asked = {
     header: () => fetch(master, { headers: { authorization: `Bearer ${viewer}` } }),
     query: () => fetch(`${master}?a=b&token=${viewer}`),

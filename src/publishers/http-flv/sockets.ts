@@ -2,6 +2,7 @@ import type { IncomingMessage, Server } from 'node:http';
 import type { BlockList } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
+import { challengeHeaders } from '../../access/challenge.ts';
 import { KilnError, kilnError } from '../../errors.ts';
 import { MAX_WEB_SOCKETS, refuseUpgrade, WebSockets } from '../../lib/web-sockets.ts';
 import type { Logger } from '../../log/log.ts';
@@ -116,5 +117,5 @@ export class MediaSockets {
 }
 
 function refuse(socket: Duplex, error: Error): void {
-  refuseUpgrade(socket, error instanceof KilnError ? error.status : INTERNAL_ERROR);
+  refuseUpgrade(socket, error instanceof KilnError ? error.status : INTERNAL_ERROR, challengeHeaders(error));
 }

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import type { Access } from '../../access/access.ts';
+import { challengeHeaders } from '../../access/challenge.ts';
 import { followsRedirects } from '../../access/cross-domains.ts';
 import { goneSignal } from '../../access/http-request.ts';
 import type { Arrival, Redirects } from '../../access/redirects.ts';
@@ -67,7 +68,7 @@ export function httpRoutes({
       if (later) reply.header('retry-after', '1');
       if (status === 415) reply.header('accept-post', SDP_TYPE).header('accept-patch', FRAGMENT_TYPE);
       if (!(error instanceof KilnError) && status < 500) refuseUnread(arriving(request), error.message);
-      reply.code(status).type('text/plain; charset=utf-8');
+      reply.code(status).type('text/plain; charset=utf-8').headers(challengeHeaders(error));
       if (status < 500 || error instanceof KilnError) return error.message;
       reply.log.error({ err: error }, 'the WebRTC request failed');
       return 'Internal error';

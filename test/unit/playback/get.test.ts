@@ -3,6 +3,7 @@ import { truncateSync } from 'node:fs';
 import { connect, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import test from 'ava';
+import { accessDenied, Denial } from '../../../src/access/denial.ts';
 import { signUrl } from '../../../src/access/policy/sign.ts';
 import { placedTracks, shownSamples } from '../../support/media/mp4-samples.ts';
 import { openPlayback } from '../../support/playback/recorded.ts';
@@ -189,6 +190,15 @@ test('a signed policy covers start and duration', async (t) => {
   t.is((await get(signed)).statusCode, 200);
   t.is((await get(signed.replace('duration=2', 'duration=4'))).statusCode, 401);
   t.is((await get(signed.replace('12:00:01.5', '12:00:00.5'))).statusCode, 401);
+});
+
+test('clients of recordings without a token are asked for one', async (t) => {
+  const wantToken = (): never => {
+    throw accessDenied(new Denial('tokenMissing', 'there is no token'));
+  };
+  const { get } = await openPlayback(t, { admitting: { guards: [wantToken] } });
+  const { statusCode, headers } = await get(CLIP);
+  t.deepEqual([statusCode, headers['www-authenticate']], [401, 'Bearer realm="Kiln"']);
 });
 
 test('a client that leaves ends its request, and others are refused while too many are answered', async (t) => {

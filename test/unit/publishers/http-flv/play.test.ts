@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import test from 'ava';
+import { accessDenied, Denial } from '../../../../src/access/denial.ts';
 import { decodeAmf0 } from '../../../../src/protocols/rtmp/amf0.ts';
 import { denied } from '../../../support/access/access.ts';
 import { openFlv } from '../../../support/flv/http-server.ts';
@@ -13,6 +14,9 @@ const HEVC = videoTrack({ codec: 'H265' });
 const [SOUND, PICTURE, DATA] = [8, 9, 18];
 const reject = () => {
   throw denied();
+};
+const wantToken = () => {
+  throw accessDenied(new Denial('tokenMissing', 'there is no token'));
 };
 
 test('a player over HTTP gets FLV: header, metadata, configurations and media from the last key frame on', async (t) => {
@@ -177,7 +181,15 @@ test('rejected viewers over HTTP get the status, and 401 without a reason', asyn
   t.is(status, 401);
   t.is(body, '');
   t.is(headers['cache-control'], 'no-cache, no-store');
+  t.is(headers['www-authenticate'], undefined);
   t.is((await call('HEAD', '/app/talk.ts')).status, 401);
+});
+
+test('viewers over HTTP without a token are asked for one', async (t) => {
+  const { goLive, call } = await openFlv(t, { access: { guards: [wantToken] } });
+  goLive([VIDEO]);
+  const { status, body, headers } = await call('GET', '/app/talk.flv');
+  t.deepEqual([status, body, headers['www-authenticate']], [401, '', 'Bearer realm="Kiln"']);
 });
 
 test('one viewer over HTTP more than MaxConnection is rejected', async (t) => {

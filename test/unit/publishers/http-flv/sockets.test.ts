@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import { WebSocket } from 'ws';
+import { accessDenied, Denial } from '../../../../src/access/denial.ts';
 import { openFlv, type FlvSetup } from '../../../support/flv/http-server.ts';
 import { readFlv } from '../../../support/flv/tags.ts';
 import { audioTrack, packetAt, videoTrack } from '../../../support/rtmp/played-tracks.ts';
@@ -20,11 +21,12 @@ async function setUp(t: ExecutionContext, setup: FlvSetup = {}) {
     socket.on('message', (data: Buffer) => pieces.push(data)).on('error', () => {});
     return { socket, flv: () => readFlv(Buffer.concat(pieces)), pieces };
   };
-  const refused = async (path: string): Promise<number | undefined> => {
+  const refusal = async (path: string): Promise<IncomingMessage> => {
     const [, response] = (await once(open(path).socket, 'unexpected-response')) as [never, IncomingMessage];
-    return response.statusCode;
+    return response;
   };
-  return { ...server, open, refused };
+  const refused = async (path: string): Promise<number | undefined> => (await refusal(path)).statusCode;
+  return { ...server, open, refused, refusal };
 }
 
 test('a player over WebSocket gets FLV in binary messages, and leaves', async (t) => {
@@ -82,6 +84,16 @@ test('a WebSocket for an unknown stream, or one without media, is refused before
     '/',
   ])
     t.is(await refused(path), 404, path);
+});
+
+test('a player over WebSocket without a token is asked for one', async (t) => {
+  const wantToken = (): never => {
+    throw accessDenied(new Denial('tokenExpired', 'the token has expired'));
+  };
+  const { goLive, refusal } = await setUp(t, { access: { guards: [wantToken] } });
+  goLive([VIDEO]);
+  const { statusCode, headers } = await refusal('/app/talk.flv');
+  t.deepEqual([statusCode, headers['www-authenticate']], [401, 'Bearer realm="Kiln", error="invalid_token"']);
 });
 
 test('an upgrade that is no handshake of a WebSocket leaves nothing behind', async (t) => {
