@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { diskCalls } from '../../core/disk-calls.ts';
 import type { FastifyPluginAsync } from 'fastify';
 import type { Cluster } from '#cluster';
 import type { Access } from '../../access/access.ts';
@@ -25,7 +26,7 @@ import { answerNodes, type PlayerCount, type StreamHere } from './remote/answers
 import { treeKey } from './remote/link.ts';
 import { FeedSessions } from './remote/feed-sessions.ts';
 import { handOverBy } from './sessions/hand-over.ts';
-import { answerElsewhere, findElsewhere } from './rewind/elsewhere.ts';
+import { answerElsewhere, findElsewhere, inTurn } from './rewind/elsewhere.ts';
 import type { RunFiles } from './rewind/run-files.ts';
 import { StreamFolder } from './rewind/stream-folder.ts';
 import { HomeNodes, type CreateHomeNodes } from './sessions/home-nodes.ts';
@@ -135,10 +136,11 @@ export class PlaylistPublisher {
       const application = applicationOf(names);
       const dvr = application && form.config(application)?.dvr;
       if (dvr?.enable !== true) return undefined;
-      const files = new StreamFolder(resolve(dvr.tempStoragePath), names).run(run);
+      const root = resolve(dvr.tempStoragePath);
+      const files = new StreamFolder(root, names).run(run);
       const known = runs.get(files.folder) ?? files;
       runs.set(files.folder, known);
-      return known;
+      return inTurn(known, diskCalls.of(root));
     });
     this.#feeds = new FeedSessions(form, calls, source, log);
     const found = {

@@ -5,6 +5,7 @@ import { KilnError, kilnError } from '../../../errors.ts';
 import { definePeerCall, STREAM_FIELDS, type PeerCall } from '../../../peers/peer-call.ts';
 import type { PeerCalls } from '../../../peers/peer-calls.ts';
 import { journalLines, readJournal, type PastSegment } from './journal.ts';
+import type { RootCalls } from '../../../core/disk-calls.ts';
 import { FILE_NAME, type Page, type RunFiles } from './run-files.ts';
 import type { StreamNames } from './stream-folder.ts';
 
@@ -105,6 +106,21 @@ async function listed(
   }
 }
 
+/** Files of a run that other nodes may read. */
+type KeptFiles = Pick<RunFiles, 'page' | 'read'>;
+
+/** Has files read when it is the turn of their disk. Who asks while that hangs may ask again later. */
+export function inTurn(files: KeptFiles, calls: RootCalls): KeptFiles {
+  const take = async <T>(call: () => Promise<T>): Promise<T> => {
+    if (calls.hangs) throw kilnError('ownerSilent');
+    return await calls.take(call);
+  };
+  return {
+    page: (after, onFault) => take(() => files.page(after, onFault)),
+    read: (name) => take(() => files.read(name)),
+  };
+}
+
 /**
  * Answers other nodes about the runs on the disk of this one.
  * @param filesOf finds the files of a run; undefined where players do not rewind
@@ -112,9 +128,9 @@ async function listed(
 export function answerElsewhere(
   calls: PeerCalls,
   kind: string,
-  filesOf: (names: StreamNames, run: string) => RunFiles | undefined,
+  filesOf: (names: StreamNames, run: string) => KeptFiles | undefined,
 ): void {
-  const found = (asked: Static<typeof LIST.request>): RunFiles => {
+  const found = (asked: Static<typeof LIST.request>): KeptFiles => {
     const files = filesOf({ ...asked, kind }, asked.run);
     if (files === undefined) throw kilnError('fileNotFound');
     return files;

@@ -15,6 +15,7 @@ import type { PastSegment } from './journal.ts';
 import type { RunFiles, Stored } from './run-files.ts';
 import { nameOf, numberedName } from './numbered-name.ts';
 import type { SegmentTimes } from './past-list.ts';
+import { firstOf, Room } from './room.ts';
 import { Shelf } from './shelf.ts';
 import { Steps } from './steps.ts';
 import { withPast } from './with-past.ts';
@@ -46,13 +47,10 @@ export interface RewindOptions {
 const GRACE_MS = 60_000;
 /** Time after which a node that is away counts as gone: it may be restarting. */
 const AWAY_MS = 30_000;
-const FREE_CHECK_MS = 5000;
 /** Segments that are listed in one turn while the past is loaded. */
 const SEGMENTS_PER_TURN = 500;
 /** Segments that are listed in place of gaps in one turn. */
 const SEGMENTS_PER_FILL = 250;
-/** Segments that leave early for each new one, at least, while the disk has too little room. */
-const EARLY = 2;
 /** Segments of one moment are written at once. Those of renditions that are complete later than this after the first one are written alone. */
 const TOGETHER_MS = 200;
 /** Numbers by which segments of one media playlist may leave later than those of another. */
@@ -94,18 +92,20 @@ export class Rewind implements Follower {
   #timer: NodeJS.Timeout | undefined;
   /** Whether too many steps are left for another one: what waits goes on waiting. */
   #isHeld = false;
-  /** Segments for which there is room because older ones have left early. */
-  #room = 0;
+  readonly #room: Room;
   readonly #steps = new Steps((error) => this.#fault(error));
   #loading: Promise<void> | undefined;
-  #checkedAt = -Infinity;
   #state: 'open' | 'full' | 'closed' = 'open';
-  #isShort = false;
   #isLong = false;
 
   constructor(options: RewindOptions) {
     this.#options = options;
     this.#disk = options.disk;
+    const onFull = (): void => {
+      if (this.#state === 'open') this.#state = 'full';
+      options.onFull();
+    };
+    this.#room = new Room({ ...options, onFull }, this.#shelves, () => this.#leaving.splice(0).map(({ name }) => name));
     this.#loading = this.#load().finally(() => (this.#loading = undefined));
   }
 
@@ -384,7 +384,7 @@ export class Rewind implements Follower {
   /** Never rejects. */
   async #store(waiting: readonly Waiting[]): Promise<void> {
     const media = waiting.filter(({ segment }) => !segment.gap);
-    const refusal = media.length === 0 ? undefined : await this.#refusal(media);
+    const refusal = media.length === 0 ? undefined : await this.#room.refusal(media);
     const stored: (Waiting & Stored)[] = [];
     for (const { shelf, segment } of waiting) {
       try {
@@ -418,62 +418,6 @@ export class Rewind implements Follower {
     this.#options.faults.count(`HLS: a segment is lost to players that rewind: ${reason}`);
   }
 
-  /** Why segments cannot be written; undefined: they can. Never rejects. */
-  async #refusal(waiting: readonly Waiting[]): Promise<string | undefined> {
-    try {
-      return (await this.#hasRoom(waiting)) ? undefined : 'the disk is full';
-    } catch (error) {
-      return (error as Error).message;
-    }
-  }
-
-  /** Whether the disk has room for segments. Where it has too little, older ones make room: a pack of them. */
-  async #hasRoom(waiting: readonly Waiting[]): Promise<boolean> {
-    const { files, minFree, event, onFull, log } = this.#options;
-    const now = performance.now();
-    if (now - this.#checkedAt >= FREE_CHECK_MS) {
-      this.#checkedAt = now;
-      const isShort = (await files.free()) < minFree;
-      if (isShort && !this.#isShort)
-        log.warn({ event: 'rewind.short', folder: files.folder }, 'too little disk space to rewind');
-      this.#isShort = isShort;
-      if (!isShort) this.#room = 0;
-    }
-    if (!this.#isShort) return true;
-    if (event) {
-      if (this.#state === 'open') this.#state = 'full';
-      onFull();
-      return false;
-    }
-    if (this.#room < waiting.length) {
-      const left = await this.#leaveEarly(waiting);
-      if (left === 0) return false;
-      this.#room += left / EARLY;
-    }
-    this.#room = Math.max(0, this.#room - waiting.length);
-    return true;
-  }
-
-  /** Removes the oldest pack, or else the oldest segments. @returns the number of segments that have left; 0 if no file is gone */
-  async #leaveEarly(waiting: readonly Waiting[]): Promise<number> {
-    const { files } = this.#options;
-    const shelves = [...this.#shelves.values()];
-    const first = this.#first;
-    const { from, to } = (await files.packs.oldest()) ?? { from: Infinity, to: 0 };
-    // earlier versions have left a file for each segment
-    const before = from <= first ? to : first + EARLY;
-    const names = this.#leaving.splice(0).map(({ name }) => name);
-    for (const shelf of shelves) {
-      const own = waiting.find((one) => one.shelf === shelf)?.segment.msn ?? shelf.past.next - 1;
-      names.push(...shelf.drop(Math.min(before, own)));
-    }
-    let removed = 0;
-    for (const name of names) if (await files.remove(name)) removed++;
-    // those that became gaps have left without a name
-    removed += await files.packs.removeBefore(Math.min(before, this.#first));
-    return removed === 0 ? 0 : Math.max(removed, names.length);
-  }
-
   #trim(shelf: Shelf): void {
     const { files, maxSeconds, event, log } = this.#options;
     if (event) {
@@ -489,7 +433,7 @@ export class Rewind implements Follower {
     // such as those of a track that the publisher sends no more
     for (const other of this.#shelves.values()) if (other.end < since) leaving.push(...other.drop(Infinity));
     for (const name of leaving) this.#leaving.push({ name, until: now + GRACE_MS });
-    const first = this.#first;
+    const first = firstOf(this.#shelves);
     while (this.#leaving[0] !== undefined && this.#leaving[0].until <= now) {
       const { name } = this.#leaving.shift() as { readonly name: string };
       this.#do(async () => {
@@ -501,12 +445,6 @@ export class Rewind implements Follower {
     for (const journal of files.oldJournals(first)) this.#do(async () => void (await files.remove(journal)));
     this.#forgetInits();
     this.#leaveNodes(now);
-  }
-
-  /** Number of the oldest listed segment of any media playlist; 0 where none is listed. */
-  get #first(): number {
-    const listed = [...this.#shelves.values()].filter(({ past }) => !past.empty);
-    return listed.length === 0 ? 0 : Math.min(...listed.map(({ past }) => past.first));
   }
 
   /** Lists as gaps what nodes had that have been away for long. @param now by the monotonic clock */
