@@ -40,7 +40,12 @@ interface LastSplice {
   readonly range: DateRange;
 }
 
-export type InterstitialFor = (spliced: SplicedBreak) => Interstitial | undefined;
+export interface BreaksOptions {
+  /** Makes the interstitial of a break that a splice begins; undefined for none. */
+  readonly interstitialFor?: ((spliced: SplicedBreak) => Interstitial | undefined) | undefined;
+  /** Whether the past of the stream has a date range with an id, which then cannot be that of another. */
+  readonly wasListed?: ((id: string) => boolean) | undefined;
+}
 
 /**
  * Ad breaks, interstitials and other splices of one stream, as tags of its media playlists: EXT-X-DATERANGE (RFC 8216bis 4.4.5.1) and,
@@ -54,11 +59,10 @@ export class Breaks {
   #cued: DateRange | undefined;
   /** By SCTE 35 event id. */
   readonly #lastSplices = new Map<number, LastSplice>();
-  readonly #interstitialFor: InterstitialFor;
+  readonly #options: BreaksOptions;
 
-  /** @param interstitialFor what players show in a break that a splice begins; undefined for none */
-  constructor(interstitialFor: InterstitialFor = () => undefined) {
-    this.#interstitialFor = interstitialFor;
+  constructor(options: BreaksOptions = {}) {
+    this.#options = options;
   }
 
   get empty(): boolean {
@@ -169,7 +173,7 @@ export class Breaks {
       this.#await({ at: later(at, duration), range, what: 'end' });
     if (kind !== 'out') return;
     const durationMs = duration === undefined ? undefined : Math.round(duration * 1000);
-    const shown = this.#interstitialFor({ eventId, durationMs, date: dateOf(at) });
+    const shown = this.#options.interstitialFor?.({ eventId, durationMs, date: dateOf(at) });
     if (shown !== undefined) this.#show(id, shown, at, cut.msn);
   }
 
@@ -209,7 +213,7 @@ export class Breaks {
 
   /** Keeps a range, under another id if its own is in use. */
   #add(id: number, facts: DateRangeFacts): DateRange {
-    const inUse = this.#ranges.some((range) => range.id === facts.id);
+    const inUse = this.#ranges.some((range) => range.id === facts.id) || this.#options.wasListed?.(facts.id) === true;
     const range = new DateRange(inUse ? { ...facts, id: `${facts.id}-${id}` } : facts);
     this.#ranges.push(range);
     while (this.#isTooMuch) this.#forget(this.#ranges.shift() as DateRange);

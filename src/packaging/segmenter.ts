@@ -2,7 +2,7 @@ import type { Packet } from '../core/packet.ts';
 import { toSeconds } from '../core/timebase.ts';
 import { isBeside, isMedia, type DataTrack, type MediaTrack, type Track } from '../core/track.ts';
 import type { FaultLog, Logger } from '../log/log.ts';
-import { Breaks, type InterstitialFor } from './breaks.ts';
+import { Breaks, type BreaksOptions } from './breaks.ts';
 import { CutSchedule } from './cut-schedule.ts';
 import { cutAfter, firstCut, type BreakCause, type Cut } from './cut.ts';
 import { TrackLag, MAX_LAG_SECONDS } from './track-lag.ts';
@@ -30,7 +30,7 @@ export interface SegmenterOptions {
   readonly firstMsn: number;
   /** Playlist state of the stream that this one continues. */
   readonly past?: Resumption;
-  readonly interstitialFor?: InterstitialFor | undefined;
+  readonly breaks?: BreaksOptions | undefined;
 }
 
 /** No segment grows: before the first key frame, after an end, and after the last track has left. */
@@ -100,7 +100,7 @@ export class Segmenter<Data = Buffer> {
   constructor(form: PartForm<Data>, options: SegmenterOptions, log: Logger, faults: FaultLog) {
     this.#form = form;
     this.#options = options;
-    this.breaks = new Breaks(options.interstitialFor);
+    this.breaks = new Breaks(options.breaks);
     this.#packagers = new Packagers(form, options.past?.inits, log, (track, version) => this.#package(track, version));
     this.#leaders = new Leaders(options.chunkDuration);
     this.#target = new TargetDuration(options.segmentDuration);

@@ -338,9 +338,11 @@ test('a break that a splice begins is an interstitial where the application says
       event(SCTE35, spliceInsert({ eventId: 8, out: true }), 9.5, 0.5),
     ],
     {
-      interstitialFor: (one) => {
-        spliced.push(one);
-        return one.eventId === 7 ? { assetList: 'https://ads.example.com/7', duration: 3000 } : undefined;
+      breaks: {
+        interstitialFor: (one) => {
+          spliced.push(one);
+          return one.eventId === 7 ? { assetList: 'https://ads.example.com/7', duration: 3000 } : undefined;
+        },
       },
     },
   );
@@ -356,4 +358,16 @@ test('a break that a splice begins is an interstitial where the application says
       `^#EXT-X-DATERANGE:ID="interstitial-\\d+",START-DATE="${at(5)}",CLASS=[^,]*,DURATION=3,X-ASSET-LIST="https://ads.example.com/7"$`,
     ),
   );
+});
+
+test('a date range has no id that viewers who go back find at another', (t) => {
+  const events = [
+    event(SCTE35, spliceInsert({ eventId: 7, out: true, duration: 3 }), 2.5),
+    interstitial(2.5, { id: 'ad', assetUri: 'https://ads.example.com/' }),
+    interstitial(3.5, { id: 'new', assetUri: 'https://ads.example.com/' }),
+  ];
+  const { lines } = play(8, events, { breaks: { wasListed: (id) => ['7', 'interstitial-ad'].includes(id) } });
+  const ids = lines().flatMap((line) => /:ID="([^"]*)"/.exec(line)?.[1] ?? []);
+  t.is(ids.length, 3);
+  t.regex(ids.join(), /^7-\d+,interstitial-ad-\d+,interstitial-new$/);
 });

@@ -83,7 +83,7 @@ export class Renditions implements Package, RenditionContext {
         segmentCount,
         firstMsn: firstMsn(config, next),
         past: next?.past,
-        interstitialFor: options.interstitialFor,
+        breaks: options.breaks,
       },
       log,
       faults,

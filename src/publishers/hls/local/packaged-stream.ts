@@ -120,11 +120,14 @@ export class PackagedStream implements PlayedFiles {
       next: before && resumeFrom(before, Date.now()),
       rewind: this.#rewind,
       keys: this.#rotation?.schedule,
-      interstitialFor: spliceInterstitials(
-        config.interstitials,
-        { vhost: application.vhost.name, app: application.name, stream: output.name },
-        (reason) => this.#faults.count(`HLS: the interstitial of a splice is left out: ${reason}`),
-      ),
+      breaks: {
+        interstitialFor: spliceInterstitials(
+          config.interstitials,
+          { vhost: application.vhost.name, app: application.name, stream: output.name },
+          (reason) => this.#faults.count(`HLS: the interstitial of a splice is left out: ${reason}`),
+        ),
+        wasListed: (id) => this.#rewind?.hasDateRange(id) === true,
+      },
       onProgress: () => this.save(),
       onStarted: () => application.vhost.registry.emit('packaged', this.#output, application, form.kind),
       log,

@@ -2,7 +2,7 @@ import type { HlsPublisherConfig } from '../../../config/model.ts';
 import type { Application } from '../../../core/application.ts';
 import type { OutputStream } from '../../../core/output-stream.ts';
 import type { FaultLog, Logger } from '../../../log/log.ts';
-import type { InterstitialFor } from '../../../packaging/breaks.ts';
+import type { BreaksOptions } from '../../../packaging/breaks.ts';
 import type { KeySchedule } from '../../../packaging/drm/key-schedule.ts';
 import type { Resumption } from '../../../packaging/playlist-position.ts';
 import type { Histogram } from '../../../lib/histogram.ts';
@@ -20,8 +20,7 @@ export interface PackageOptions {
   readonly rewind?: Rewind | undefined;
   /** Keys that encrypt the stream; undefined for a stream in clear. */
   readonly keys?: KeySchedule | undefined;
-  /** Makes the interstitials of breaks that splices begin; undefined for none. */
-  readonly interstitialFor?: InterstitialFor | undefined;
+  readonly breaks?: BreaksOptions | undefined;
   /** Called when there is new state to keep for a node that continues the stream. */
   readonly onProgress: () => void;
   /** Called when players can start with every rendition. */

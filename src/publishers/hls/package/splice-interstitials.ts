@@ -1,6 +1,6 @@
 import type { HlsPublisherConfig } from '../../../config/model.ts';
 import { interstitial, InterstitialError } from '../../../core/interstitial.ts';
-import type { InterstitialFor } from '../../../packaging/breaks.ts';
+import type { BreaksOptions } from '../../../packaging/breaks.ts';
 import { fillMacros } from './macros.ts';
 
 interface Names {
@@ -17,7 +17,7 @@ export function spliceInterstitials(
   config: HlsPublisherConfig['interstitials'],
   { vhost, app, stream }: Names,
   onFault: (reason: string) => void,
-): InterstitialFor | undefined {
+): BreaksOptions['interstitialFor'] {
   if (config === undefined) return undefined;
   const names = { VHostName: vhost, AppName: app, StreamName: stream };
   const { assetList, snap, restrict } = config;

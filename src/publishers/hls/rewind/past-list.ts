@@ -249,6 +249,11 @@ export class PastList {
     return this.#ranges.map(({ msn, lines }) => (msn < before ? lines : '')).join('');
   }
 
+  /** Whether a listed segment has a date range with an id in front of it. */
+  hasDateRange(id: string): boolean {
+    return this.#ranges.some(({ lines }) => lines.includes(`:ID="${id}"`));
+  }
+
   /** Seconds of a listed segment. */
   duration(msn: number): number {
     return this.#blockOf(msn).duration(msn);

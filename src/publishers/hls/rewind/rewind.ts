@@ -151,6 +151,11 @@ export class Rewind implements Follower {
     return pieces === undefined ? present(form) : new Text(pieces);
   }
 
+  /** Whether viewers can go back to a date range with an id. */
+  hasDateRange(id: string): boolean {
+    return [...this.#shelves.values()].some(({ past }) => past.hasDateRange(id));
+  }
+
   /** Seconds of the longest segment in any of the media playlists. */
   get longest(): number {
     return Math.max(0, ...[...this.#shelves.values()].map(({ past }) => past.longest));

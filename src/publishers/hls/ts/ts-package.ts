@@ -68,7 +68,7 @@ export class TsPackage implements Package, VariantContext {
         segmentCount,
         firstMsn: firstMsn(config, next),
         past: next?.past,
-        interstitialFor: options.interstitialFor,
+        breaks: options.breaks,
       },
       log,
       faults,

@@ -302,3 +302,13 @@ test('a journal has the keys of an initialization once, in front of its segments
     .join('\n');
   t.deepEqual(readJournal(damaged), [given[0], given[3], given[4]], 'segments without their keys are not listed');
 });
+
+test('an id of a date range is known as long as its segment is listed', (t) => {
+  const list = listOf([segment(7, { breaks: '#EXT-X-DATERANGE:ID="a",START-DATE="x"\n' }), segment(8)]);
+  t.deepEqual(
+    ['a', 'b', ''].map((id) => list.hasDateRange(id)),
+    [true, false, false],
+  );
+  list.dropBefore(8);
+  t.false(list.hasDateRange('a'));
+});
