@@ -383,7 +383,7 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'Interstitials/AssetList':
     'URL of the asset list; may hold `${VHostName}`, `${AppName}`, `${StreamName}`, `${EventId}`, `${DurationMs}` and `${StartDate}`.',
   'Interstitials/Snap': '`OUT`: it begins with a segment of the stream; `IN`: the stream goes on with one.',
-  'Interstitials/Restrict': '`SKIP`: viewers cannot wind through it; `JUMP`: nor past it.',
+  'Interstitials/Restrict': '`SKIP`: viewers cannot seek or play faster within it; `JUMP`: nor seek past it.',
   'Publishers/Playback': 'Finished recordings, on the ports of LL-HLS and HLS ([how](playback.md)).',
   'Playback/CrossDomains': 'Pages of other domains that may play, by default those of `LLHLS`, or else of `HLS`.',
   '*/CacheControl': '`Cache-Control: max-age` in seconds; 0: `no-cache, no-store`; -1: no header.',

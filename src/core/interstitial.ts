@@ -1,8 +1,8 @@
 import { MAX_BREAK_MS } from './cue.ts';
 
-/** Parts of an interstitial's text: enumerated strings of RFC 8216bis, in lower case. */
-const SNAPS = ['out', 'in'] as const;
-const RESTRICTIONS = ['skip', 'jump'] as const;
+/** Values of X-SNAP and X-RESTRICT (RFC 8216bis, appendix D). */
+const SNAPS = ['OUT', 'IN'] as const;
+const RESTRICTIONS = ['SKIP', 'JUMP'] as const;
 /** A length that servers and players everywhere take. */
 const MAX_URL_CHARS = 2000;
 const MAX_ID_CHARS = 100;
@@ -35,15 +35,15 @@ export class InterstitialError extends Error {
 /** Reads the data of an INTERSTITIAL packet; undefined where it is not one. */
 export function readInterstitial(data: Buffer): Interstitial | undefined {
   try {
-    return interstitial(JSON.parse(data.toString()));
+    return checkInterstitial(JSON.parse(data.toString()));
   } catch (error) {
     if (error instanceof InterstitialError || error instanceof SyntaxError) return undefined;
     throw error;
   }
 }
 
-/** Checks an interstitial; other keys are left out. @throws InterstitialError */
-export function interstitial(given: unknown): Interstitial {
+/** Checks an interstitial; other keys are left out, and values of lists may be in any case. @throws InterstitialError */
+export function checkInterstitial(given: unknown): Interstitial {
   if (typeof given !== 'object' || given === null || Array.isArray(given))
     throw new InterstitialError('an interstitial must be an object');
   const facts = given as Record<string, unknown>;
@@ -73,19 +73,24 @@ function idOf(id: unknown): string | undefined {
   return id;
 }
 
-/** URLs are written anew, so that none has a character that ends a quoted string. */
+/**
+ * Writes the URL of an asset anew, so that it has no character that ends a quoted string; undefined for what is not an http or https URL,
+ * or too long.
+ */
+export function assetUrl(given: string): string | undefined {
+  const url = given.length > MAX_URL_CHARS ? null : URL.parse(given);
+  if (url === null || !['http:', 'https:'].includes(url.protocol)) return undefined;
+  const text = url.href.replaceAll('"', '%22');
+  return text.length > MAX_URL_CHARS ? undefined : text;
+}
+
 function urlOf(facts: Record<string, unknown>, key: 'assetUri' | 'assetList'): string | undefined {
   const given = facts[key];
   if (given === undefined) return undefined;
-  const url = typeof given === 'string' && given.length <= MAX_URL_CHARS ? URL.parse(given) : null;
-  const text = url === null || !['http:', 'https:'].includes(url.protocol) ? undefined : quotable(url.href);
-  if (text === undefined || text.length > MAX_URL_CHARS)
+  const url = typeof given === 'string' ? assetUrl(given) : undefined;
+  if (url === undefined)
     throw new InterstitialError(`${key} must be an http or https URL of at most ${MAX_URL_CHARS} characters`);
-  return text;
-}
-
-function quotable(href: string): string {
-  return href.replaceAll('"', '%22');
+  return url;
 }
 
 function timeOf(facts: Record<string, unknown>, key: string): number | undefined {
@@ -103,8 +108,11 @@ function listOf<Name extends string>(
 ): readonly Name[] | undefined {
   const value = facts[key];
   if (value === undefined) return undefined;
-  const isList = Array.isArray(value) && value.length > 0 && new Set(value).size === value.length;
-  if (!isList || !value.every((one) => names.includes(one)))
-    throw new InterstitialError(`${key} must be an array of ${names.map((name) => `"${name}"`).join(' and ')}`);
-  return value as Name[];
+  const given = Array.isArray(value) ? value.map((one) => (typeof one === 'string' ? one.toUpperCase() : one)) : [];
+  const isList = given.length > 0 && new Set(given).size === given.length;
+  if (!isList || !given.every((one) => names.includes(one)))
+    throw new InterstitialError(
+      `${key} must be an array of ${names.map((name) => `"${name}"`).join(' and ')}, each at most once`,
+    );
+  return given as Name[];
 }

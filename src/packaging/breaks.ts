@@ -9,7 +9,7 @@ import type { Segment } from './segment.ts';
 
 /** Beyond this number, or MAX_BYTES in all, the oldest ranges are forgotten. */
 const MAX_RANGES = 64;
-const MAX_BYTES = 16 * 1024;
+const MAX_BYTES = 32 * 1024;
 /** Seconds by which a segment may begin before its break. */
 const EPSILON_SECONDS = 0.01;
 /** An `out` with the same event id is another break after this time, if the first has no known length. */
@@ -40,6 +40,7 @@ interface LastSplice {
   readonly range: DateRange;
 }
 
+/** Facts about a stream that its breaks depend on. */
 export interface BreaksOptions {
   /** Makes the interstitial of a break that a splice begins; undefined for none. */
   readonly interstitialFor?: ((spliced: SplicedBreak) => Interstitial | undefined) | undefined;
@@ -187,10 +188,14 @@ export class Breaks {
   /** One that is listed already is not listed again: who sends it may repeat it. */
   #show(event: number, interstitial: Interstitial, start: Moment, msn: number): void {
     const id = `interstitial-${interstitial.id ?? event}`;
-    if (this.#ranges.some((range) => range.id === id)) return;
-    const attributes = interstitialAttributes(interstitial);
-    const range = this.#add(event, { id, start, planned: undefined, attributes, msn });
-    range.close(later(start, (interstitial.duration ?? 0) / 1000));
+    if (interstitial.id !== undefined && this.#ranges.some((range) => range.id === id)) return;
+    const range = this.#add(event, {
+      id,
+      start,
+      duration: (interstitial.duration ?? 0) / 1000,
+      attributes: interstitialAttributes(interstitial),
+      msn,
+    });
     this.#await({ at: start, range, what: 'segment' });
   }
 

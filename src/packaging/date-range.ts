@@ -25,12 +25,14 @@ export interface DateRangeFacts {
   /** Unique in the stream. */
   readonly id: string;
   readonly start: Moment;
-  /** Seconds. */
-  readonly planned: number | undefined;
+  /** Seconds, as announced: the end may be another. */
+  readonly planned?: number | undefined;
+  /** Seconds, where they are certain: the range is over by itself. */
+  readonly duration?: number | undefined;
   /** The splice_info_section that announced the range. */
   readonly splice?: { readonly attribute: SpliceAttribute; readonly section: Buffer };
-  /** Further attributes, with a comma in front of each. */
-  readonly attributes?: string;
+  /** Further attributes. */
+  readonly attributes?: readonly string[];
   /** Media sequence number of the segment that the tag precedes. */
   readonly msn: number;
 }
@@ -51,14 +53,22 @@ export class DateRange {
   #end: Moment | undefined;
   #bytes = 0;
 
-  constructor({ id, start, planned, splice, attributes = '', msn }: DateRangeFacts) {
+  constructor({ id, start, planned, duration, splice, attributes = [], msn }: DateRangeFacts) {
     this.id = id;
     this.start = start;
     this.#planned = planned;
-    const length = planned === undefined ? '' : `,PLANNED-DURATION=${decimal(planned)}`;
+    if (duration !== undefined) this.#end = later(start, duration);
+    const more = [
+      ...(planned === undefined ? [] : [`PLANNED-DURATION=${decimal(planned)}`]),
+      // a point in time has none
+      ...(duration === undefined || duration === 0 ? [] : [`DURATION=${decimal(duration)}`]),
+      ...attributes,
+    ]
+      .map((attribute) => `,${attribute}`)
+      .join('');
+    this.#bytes += more.length;
     const last = this.#spliceText(splice);
-    this.#bytes += attributes.length;
-    this.#lines.push({ msn, ofSegment: false, text: () => `${this.#head}${length}${attributes}${last}\n` });
+    this.#lines.push({ msn, ofSegment: false, text: () => `${this.#head}${more}${last}\n` });
   }
 
   /** End of the range: the actual one, else the planned one; undefined while neither is known. */
@@ -82,9 +92,9 @@ export class DateRange {
     this.#lines.push({ msn, ofSegment: false, text: () => `${this.#head}${this.#duration(end)}${splice}\n` });
   }
 
-  /** Ends the range without a tag, by default where it starts. */
-  close(end = this.start): void {
-    this.#end = end;
+  /** Ends the range where it starts, without a tag. */
+  close(): void {
+    this.#end = this.start;
   }
 
   /** Puts a line in front of a segment. */
@@ -127,7 +137,7 @@ export class DateRange {
   }
 }
 
-/** At most three decimals, none needless. */
-function decimal(value: number): string {
+/** A decimal of a playlist: at most three digits behind the point, none needless. */
+export function decimal(value: number): string {
   return String(Number(value.toFixed(3)));
 }

@@ -1,4 +1,5 @@
 import type { Interstitial } from '../core/interstitial.ts';
+import { decimal } from './date-range.ts';
 
 /** A break that a splice begins, for which players may be given an interstitial. */
 export interface SplicedBreak {
@@ -10,23 +11,15 @@ export interface SplicedBreak {
   readonly date: number;
 }
 
-/** Attributes of EXT-X-DATERANGE for an interstitial (RFC 8216bis, appendix D), with a comma in front of each. */
-export function interstitialAttributes(facts: Interstitial): string {
-  const attributes = [
-    facts.duration === undefined ? '' : `DURATION=${seconds(facts.duration)}`,
-    facts.assetUri === undefined ? `X-ASSET-LIST="${facts.assetList}"` : `X-ASSET-URI="${facts.assetUri}"`,
-    facts.resumeOffset === undefined ? '' : `X-RESUME-OFFSET=${seconds(facts.resumeOffset)}`,
-    facts.playoutLimit === undefined ? '' : `X-PLAYOUT-LIMIT=${seconds(facts.playoutLimit)}`,
-    facts.snap === undefined ? '' : `X-SNAP="${enumerated(facts.snap)}"`,
-    facts.restrict === undefined ? '' : `X-RESTRICT="${enumerated(facts.restrict)}"`,
-  ].filter((attribute) => attribute !== '');
-  return `,CLASS="com.apple.hls.interstitial",${attributes.join()}`;
-}
-
-function enumerated(names: readonly string[]): string {
-  return names.join().toUpperCase();
-}
-
-function seconds(milliseconds: number): string {
-  return String(milliseconds / 1000);
+/** Attributes of EXT-X-DATERANGE for an interstitial, but for those that every date range has (RFC 8216bis, appendix D). */
+export function interstitialAttributes(facts: Interstitial): readonly string[] {
+  const { assetUri, assetList, resumeOffset, playoutLimit, snap, restrict } = facts;
+  return [
+    'CLASS="com.apple.hls.interstitial"',
+    assetUri === undefined ? `X-ASSET-LIST="${assetList}"` : `X-ASSET-URI="${assetUri}"`,
+    ...(resumeOffset === undefined ? [] : [`X-RESUME-OFFSET=${decimal(resumeOffset / 1000)}`]),
+    ...(playoutLimit === undefined ? [] : [`X-PLAYOUT-LIMIT=${decimal(playoutLimit / 1000)}`]),
+    ...(snap === undefined ? [] : [`X-SNAP="${snap.join()}"`]),
+    ...(restrict === undefined ? [] : [`X-RESTRICT="${restrict.join()}"`]),
+  ];
 }

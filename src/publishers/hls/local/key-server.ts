@@ -7,7 +7,7 @@ import { Limiter } from '../../../lib/limiter.ts';
 import { CpixError, readCpixAnswer } from '../../../packaging/drm/cpix-answer.ts';
 import { cpixRequest, keyRequest } from '../../../packaging/drm/cpix-request.ts';
 import type { KeyCounts } from '../answer/counts.ts';
-import { fillMacros } from '../package/macros.ts';
+import { fillMacros } from '../../../lib/macros.ts';
 
 export type KeyServerConfig = NonNullable<LlhlsPublisherConfig['drm']>['keyServer'][number];
 
@@ -83,5 +83,10 @@ export class KeyServer {
 
 /** Fills in the names of a stream. */
 function contentIdOf(text: string, { vhost, app, stream }: DrmNames): string {
-  return fillMacros(text, { VHostName: vhost, AppName: app, StreamName: stream });
+  const values = new Map([
+    ['VHostName', vhost],
+    ['AppName', app],
+    ['StreamName', stream],
+  ]);
+  return fillMacros(text, (name) => values.get(name));
 }

@@ -124,7 +124,8 @@ export class PackagedStream implements PlayedFiles {
         interstitialFor: spliceInterstitials(
           config.interstitials,
           { vhost: application.vhost.name, app: application.name, stream: output.name },
-          (reason) => this.#faults.count(`HLS: the interstitial of a splice is left out: ${reason}`),
+          () =>
+            this.#faults.count('HLS: the interstitial of a splice is left out: the URL of its asset list is too long'),
         ),
         wasListed: (id) => this.#rewind?.hasDateRange(id) === true,
       },

@@ -8,7 +8,7 @@ test('the asset list of a break is that of the application, with the values of t
   const config = {
     assetList:
       'https://ads/${VHostName}/${AppName}/${StreamName}?id=${EventId}&ms=${DurationMs}&at=${StartDate}&${Other}',
-    snap: ['OUT' as const, 'IN' as const],
+    snap: ['OUT' as const, 'IN' as const, 'OUT' as const],
     restrict: ['SKIP' as const],
   };
   const of = spliceInterstitials(config, NAMES, (reason) => t.fail(reason));
@@ -17,8 +17,8 @@ test('the asset list of a break is that of the application, with the values of t
     duration: 30_000,
     resumeOffset: 30_000,
     playoutLimit: 30_000,
-    snap: ['out', 'in'],
-    restrict: ['skip'],
+    snap: ['OUT', 'IN'],
+    restrict: ['SKIP'],
   });
   t.deepEqual(
     spliceInterstitials(
@@ -36,5 +36,10 @@ test('an application without a rule has none, and a URL that grows too long is t
   const config = { assetList: 'https://ads/${StreamName}', snap: [], restrict: [] };
   const of = spliceInterstitials(config, { ...NAMES, stream: 'ü'.repeat(400) }, (reason) => faults.push(reason));
   t.is(of?.({ eventId: 1, durationMs: 1, date: DATE }), undefined);
-  t.deepEqual(faults, ['assetList must be an http or https URL of at most 2000 characters']);
+  t.deepEqual(faults, [`https://ads/${encodeURIComponent('ü'.repeat(400))}`]);
+});
+
+test('a break of more than a day has no known length', (t) => {
+  const of = spliceInterstitials({ assetList: 'https://ads/', snap: [], restrict: [] }, NAMES, t.fail);
+  t.deepEqual(of?.({ eventId: 1, durationMs: 86_400_001, date: DATE }), { assetList: 'https://ads/' });
 });
