@@ -206,6 +206,7 @@ async function end(code: number): Promise<void> {
 
 /** Ends the process when its log has been written, or its reader takes too long. */
 async function exit(code: number): Promise<never> {
-  if (await threadsAreHeld()) log.error('a disk or name server does not answer: this process kills itself');
-  return await new Promise<never>(() => log.flush(() => leave(code)));
+  const isHeld = await threadsAreHeld();
+  if (isHeld) log.error('a disk or name server does not answer: exiting without waiting for it');
+  return await new Promise<never>(() => log.flush(() => (isHeld ? leave(code) : process.exit(code))));
 }

@@ -1,7 +1,8 @@
+import { createRequire } from 'node:module';
 import { setTimeout as delay } from 'node:timers/promises';
 
 /** Calls that occupy a thread of libuv's pool, as `process.getActiveResourcesInfo()` names them. */
-const IN_POOL = /^(?:FSReq|GetAddrInfo|GetNameInfo)/;
+const IN_POOL = /^(?:FSReq|CloseReq|GetAddrInfo|GetNameInfo)/;
 /** Time for those that are about to return. */
 const GRACE_MS = 500;
 const LOOK_MS = 20;
@@ -17,10 +18,13 @@ export async function threadsAreHeld(): Promise<boolean> {
 }
 
 /**
- * Ends this process, at once. `process.exit()` waits for the threads of libuv's pool, which would be without end where a disk hangs: the
- * process is killed then, and has no code.
+ * Ends this process with a code, as `process.exit()` does, but does not wait for the threads of libuv's pool as that does: without end,
+ * where a disk hangs.
  */
 export function leave(code: number): never {
-  if (isHeld()) process.kill(process.pid, 'SIGKILL');
+  // read when it is needed: it takes its time, and few processes end so; not by import(), which the pool may have to read
+  const koffi = createRequire(import.meta.url)('koffi') as typeof import('koffi');
+  const end = koffi.load(null).func('void _exit(int)');
+  process.on('exit', () => end(code));
   process.exit(code);
 }

@@ -30,7 +30,7 @@ export interface SegmenterOptions {
   readonly firstMsn: number;
   /** Playlist state of the stream that this one continues. */
   readonly past?: Resumption;
-  /** Of the tags for breaks and interstitials. */
+  /** Options of the tags for breaks and interstitials. */
   readonly breaks?: BreaksOptions | undefined;
 }
 

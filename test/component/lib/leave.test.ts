@@ -11,9 +11,11 @@ const MODULE = join(import.meta.dirname, '../../../src/lib/leave.ts');
 async function left(t: ExecutionContext, before: string): Promise<unknown[]> {
   const program = `
     import { open } from 'node:fs/promises';
+    import { writeSync } from 'node:fs';
     import { leave, threadsAreHeld } from ${JSON.stringify(MODULE)};
+    process.on('exit', () => writeSync(1, 'left'));
     ${before}
-    console.log(await threadsAreHeld());
+    writeSync(1, (await threadsAreHeld()) + ' ');
     leave(3);`;
   const child = spawn(process.execPath, ['--input-type=module', '--eval', program], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -25,12 +27,12 @@ async function left(t: ExecutionContext, before: string): Promise<unknown[]> {
   return [text, ...end];
 }
 
-test('a process ends with its code, or is killed where a call of the system does not return', async (t) => {
+test('a process ends with its code and what is to be done then, also where a call of the system does not return', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'kiln-leave-'));
   t.teardown(() => rm(folder, { recursive: true, force: true }));
   const fifo = join(folder, 'fifo');
   execFileSync('mkfifo', [fifo]);
-  t.deepEqual(await left(t, ''), ['false\n', 3, null]);
+  t.deepEqual(await left(t, ''), ['false left', 3, null]);
   // a FIFO that nothing reads keeps who opens it
-  t.deepEqual(await left(t, `void open(${JSON.stringify(fifo)}, 'w');`), ['true\n', null, 'SIGKILL']);
+  t.deepEqual(await left(t, `void open(${JSON.stringify(fifo)}, 'w');`), ['true left', 3, null]);
 });

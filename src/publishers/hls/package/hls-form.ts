@@ -20,7 +20,7 @@ export interface PackageOptions {
   readonly rewind?: Rewind | undefined;
   /** Keys that encrypt the stream; undefined for a stream in clear. */
   readonly keys?: KeySchedule | undefined;
-  /** Of the tags for breaks and interstitials. */
+  /** Options of the tags for breaks and interstitials. */
   readonly breaks?: BreaksOptions | undefined;
   /** Called when there is new state to keep for a node that continues the stream. */
   readonly onProgress: () => void;

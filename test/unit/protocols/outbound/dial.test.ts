@@ -6,6 +6,7 @@ import test, { type ExecutionContext } from 'ava';
 import { connectionOf, dial } from '../../../../src/protocols/outbound/dial.ts';
 import { OutboundGuard } from '../../../../src/protocols/outbound/guard.ts';
 import { PULLING } from '../../../support/pushing/outbound.ts';
+import { until } from '../../../support/time/until.ts';
 
 const plain = { lookup: dns.lookup, promised: dns.promises.lookup };
 
@@ -103,6 +104,7 @@ test.serial('a name that is resolved after the end of an attempt is not connecte
   await t.throwsAsync(ended, { name: 'PullError', message: 'the connection is not wanted any more' });
   found.resolve([{ address: '127.0.0.3', family: 4 }]);
   (await goesOn).destroy();
+  await until('it is accepted', () => origin.accepted() > 0);
   t.is(origin.accepted(), 1);
 });
 

@@ -25,6 +25,7 @@ import { appended } from '../../../../../src/publishers/hls/rewind/append-files.
 import { journalLine, readJournal } from '../../../../../src/publishers/hls/rewind/journal.ts';
 import { Rewind, type RewindOptions } from '../../../../../src/publishers/hls/rewind/rewind.ts';
 import { RunFiles } from '../../../../../src/publishers/hls/rewind/run-files.ts';
+import { until } from '../../../../support/time/until.ts';
 
 const LIST = 'chunklist_0_video_abcdefgh_llhls.m3u8';
 const INIT = 'init_0_video_abcdefgh_llhls.m4s';
@@ -683,9 +684,9 @@ test('segments of other nodes are listed, read there, and gone with their node',
 
 const MIB = 1024 * 1024;
 
-/** A disk whose calls count as hanging at once, and the calls that do. */
+/** A disk whose calls count as hanging after more time than a busy disk takes, and calls that do hang. */
 function hanging() {
-  const disk = new Disks(new DiskCalls({ hangsMs: 20 })).open('/dvr');
+  const disk = new Disks(new DiskCalls({ hangsMs: 3000 })).open('/dvr');
   const { promise, resolve } = Promise.withResolvers<never>();
   return { disk, call: () => promise, end: () => resolve(undefined as never) };
 }
@@ -714,11 +715,14 @@ test('a disk that hangs: what does not fit into memory becomes gaps, and the res
   ]);
   t.is(counts.lostSegments, 135);
   t.is(await mediaOf(rewind, nameOf(64)), 'media of 64');
-  while (!disk.hangs) await new Promise((done) => setTimeout(done, 5));
+  await until('the disk hangs', () => disk.hangs);
   end();
   await written();
   t.is(counts.storedSegments, 65);
   t.true(stores < 30, `${stores}`);
+  // of states that wait the newest is kept
+  t.true(states.length < 30, `${states.length}`);
+  t.is(states.at(-1), 199);
   t.is(disk.queued, 0);
   t.is(await mediaOf(rewind, nameOf(64)), 'media of 64');
 });
