@@ -74,13 +74,13 @@ function idOf(id: unknown): string | undefined {
 }
 
 /**
- * Writes the URL of an asset anew, so that it has no character that ends a quoted string; undefined for what is not an http or https URL,
- * or too long.
+ * Writes the URL of an asset anew, so that it ends no quoted string and names no variable of a playlist (RFC 8216bis 4.2, 4.3);
+ * undefined for what is not an http or https URL, or too long.
  */
 export function assetUrl(given: string): string | undefined {
   const url = given.length > MAX_URL_CHARS ? null : URL.parse(given);
   if (url === null || !['http:', 'https:'].includes(url.protocol)) return undefined;
-  const text = url.href.replaceAll('"', '%22');
+  const text = url.href.replaceAll('"', '%22').replaceAll('{', '%7B');
   return text.length > MAX_URL_CHARS ? undefined : text;
 }
 

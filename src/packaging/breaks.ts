@@ -60,6 +60,10 @@ export class Breaks {
   #cued: DateRange | undefined;
   /** By SCTE 35 event id. */
   readonly #lastSplices = new Map<number, LastSplice>();
+  /** The newest interstitials with an id of their sender, by it. */
+  readonly #sent = new Map<string, DateRange>();
+  /** The newest splice that an interstitial was made for. */
+  #replaced: DateRange | undefined;
   readonly #options: BreaksOptions;
 
   constructor(options: BreaksOptions = {}) {
@@ -172,10 +176,13 @@ export class Breaks {
     if (kind !== 'command') this.#await({ at, range, what: 'segment' });
     if (kind === 'out' && autoReturn && duration !== undefined)
       this.#await({ at: later(at, duration), range, what: 'end' });
-    if (kind !== 'out') return;
+    // signals are nested: a break, its opportunities, each advertisement
+    if (kind !== 'out' || (this.#replaced !== undefined && !isOver(this.#replaced, at))) return;
     const durationMs = duration === undefined ? undefined : Math.round(duration * 1000);
     const shown = this.#options.interstitialFor?.({ eventId, durationMs, date: dateOf(at) });
-    if (shown !== undefined) this.#show(id, shown, at, cut.msn);
+    if (shown === undefined) return;
+    this.#show(id, shown, at, cut.msn);
+    this.#replaced = range;
   }
 
   #interstitial({ id, time, data }: BreakEvent, cut: Cut): void {
@@ -185,17 +192,19 @@ export class Breaks {
     this.#show(id, interstitial, at, cut.msn);
   }
 
-  /** One that is listed already is not listed again: who sends it may repeat it. */
+  /** Ignores repeats of one that is not over: senders repeat what is important. */
   #show(event: number, interstitial: Interstitial, start: Moment, msn: number): void {
-    const id = `interstitial-${interstitial.id ?? event}`;
-    if (interstitial.id !== undefined && this.#ranges.some((range) => range.id === id)) return;
+    const { id: own } = interstitial;
+    const before = own === undefined ? undefined : this.#sent.get(own);
+    if (before !== undefined && (!isOver(before, start) || isSoonAfter(before, start))) return;
     const range = this.#add(event, {
-      id,
+      id: `interstitial-${own ?? event}`,
       start,
       duration: (interstitial.duration ?? 0) / 1000,
       attributes: interstitialAttributes(interstitial),
       msn,
     });
+    if (own !== undefined) this.#sent.set(own, range);
     this.#await({ at: start, range, what: 'segment' });
   }
 
@@ -221,7 +230,7 @@ export class Breaks {
     const inUse = this.#ranges.some((range) => range.id === facts.id) || this.#options.wasListed?.(facts.id) === true;
     const range = new DateRange(inUse ? { ...facts, id: `${facts.id}-${id}` } : facts);
     this.#ranges.push(range);
-    while (this.#isTooMuch) this.#forget(this.#ranges.shift() as DateRange);
+    while (this.#isTooMuch) this.#forget(this.#leastNeeded(range));
     return range;
   }
 
@@ -230,7 +239,16 @@ export class Breaks {
     return this.#ranges.length > MAX_RANGES || bytes > MAX_BYTES;
   }
 
+  /** The oldest of the ranges that are over, or else of those that have an end, or of all. */
+  #leastNeeded(newest: DateRange): DateRange {
+    const [oldest = newest, ...more] = this.#ranges.filter((range) => range !== newest);
+    const ended = [oldest, ...more].filter(({ isOpen }) => !isOpen);
+    return ended.find((range) => isOver(range, newest.start)) ?? ended[0] ?? oldest;
+  }
+
   #forget(gone: DateRange): void {
+    this.#ranges = this.#ranges.filter((range) => range !== gone);
+    for (const [id, range] of this.#sent) if (range === gone) this.#sent.delete(id);
     this.#pending = this.#pending.filter(({ range }) => range !== gone);
     for (const [eventId, { range }] of this.#lastSplices) if (range === gone) this.#lastSplices.delete(eventId);
   }
@@ -257,6 +275,15 @@ export class Breaks {
 
 function leastBefore(slack: number): number {
   return slack / 2 + EPSILON_SECONDS;
+}
+
+/** Whether a range has ended at a time; one of unknown end lasts for a while. */
+function isOver({ start, end = later(start, REPEATED_SECONDS) }: DateRange, at: Moment): boolean {
+  return dateOf(at) >= dateOf(end);
+}
+
+function isSoonAfter(before: DateRange, at: Moment): boolean {
+  return dateOf(at) < dateOf(later(before.start, REPEATED_SECONDS));
 }
 
 function isRepeated({ at: before, range: { end, isOpen } }: LastSplice, at: Moment): boolean {

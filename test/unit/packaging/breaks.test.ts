@@ -372,3 +372,52 @@ test('a date range has no id that viewers who go back find at another', (t) => {
   t.is(ids.length, 3);
   t.regex(ids.join(), /^7-\d+,interstitial-ad-\d+,interstitial-new$/);
 });
+
+/** Ids of the interstitials that a playlist lists. */
+const shownIn = (lines: readonly string[]): string[] =>
+  lines.flatMap((line) => /ID="(interstitial-[^"]*)".*CLASS=/.exec(line)?.[1] ?? []);
+
+test('repeats of an interstitial are one, also where the past has its id, and a later one is another', (t) => {
+  const ad = (seconds: number) =>
+    interstitial(seconds, { id: 'ad', assetUri: 'https://ads.example.com/', duration: 10_000 });
+  const again = [ad(1), ad(2), ad(12), ad(29), ad(35), ad(36)];
+  t.is(shownIn(play(40, again).lines()).length, 2);
+  const ids = shownIn(play(40, again, { breaks: { wasListed: (id) => id === 'interstitial-ad' } }).lines());
+  t.is(new Set(ids).size, 2);
+  t.is(ids.length, 2);
+  t.false(ids.includes('interstitial-ad'));
+});
+
+test('a break within a break makes no interstitial of its own', (t) => {
+  const out = (eventId: number, duration: number, at: number) =>
+    event(SCTE35, spliceInsert({ eventId, out: true, duration }), at);
+  const end = (eventId: number, at: number) => event(SCTE35, spliceInsert({ eventId, out: false }), at);
+  const events = [out(1, 6, 1), out(2, 3, 1), out(3, 3, 4), out(4, 10, 8), end(4, 10), out(5, 3, 11)];
+  const asked: (number | undefined)[] = [];
+  play(16, events, {
+    breaks: {
+      interstitialFor: ({ eventId }) => {
+        asked.push(eventId);
+        return { assetList: 'https://ads.example.com/' };
+      },
+    },
+  });
+  t.deepEqual(asked, [1, 4, 5]);
+});
+
+test('long URLs of interstitials push no break out that is under way', (t) => {
+  const url = `https://ads.example.com/${'a'.repeat(1900)}`;
+  const ads = Array.from({ length: 40 }, (_, i) => interstitial(3 + i / 10, { id: `ad-${i}`, assetUri: url }));
+  const { lines, text } = play(14, [cue(1, { cueType: 'out', duration: 9000 }), ...ads]);
+  t.deepEqual(
+    lines().filter((line) => line.startsWith('#EXT-X-CUE')),
+    ['#EXT-X-CUE-OUT:DURATION=9', '#EXT-X-CUE-IN'],
+  );
+  t.true(text().length < 48 * 1024);
+});
+
+test('the URL of an asset names no variable of the playlist', (t) => {
+  const { text } = play(4, [interstitial(1, { assetUri: 'https://ads.example.com/{$a}?b={$c}#{$d}' })]);
+  t.notRegex(text(), /\{\$/);
+  t.regex(text(), /\?b=%7B\$c%?/);
+});

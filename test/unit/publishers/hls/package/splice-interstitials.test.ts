@@ -13,7 +13,7 @@ test('the asset list of a break is that of the application, with the values of t
   };
   const of = spliceInterstitials(config, NAMES, (reason) => t.fail(reason));
   t.deepEqual(of?.({ eventId: 7, durationMs: 30_000, date: DATE }), {
-    assetList: 'https://ads/default/app/a%26b?id=7&ms=30000&at=2026-01-01T12%3A00%3A00.000Z&${Other}',
+    assetList: 'https://ads/default/app/a%26b?id=7&ms=30000&at=2026-01-01T12%3A00%3A00.000Z&$%7BOther}',
     duration: 30_000,
     resumeOffset: 30_000,
     playoutLimit: 30_000,
