@@ -108,8 +108,8 @@ async function bundle(options: BuildOptions): Promise<string[]> {
     // globals that CommonJS modules need
     banner: {
       js: [
-        "import { createRequire } from 'node:module';",
-        'const require = createRequire(import.meta.url), DIST = import.meta.dirname;',
+        "import { createRequire as createRequireOfBundle } from 'node:module';",
+        'const require = createRequireOfBundle(import.meta.url), DIST = import.meta.dirname;',
       ].join('\n'),
     },
     sourcemap: 'linked',

@@ -12,6 +12,7 @@ import { Recorder } from '../../../src/recording/recorder.ts';
 import { addVhost, goLive } from '../../support/server/live.ts';
 import { videoPackets, videoTrack } from '../../support/media/packets.ts';
 import { recordSpec } from '../../support/recording/recordings.ts';
+import { stayAwake } from '../../support/time/stay-awake.ts';
 
 /** A recorder of a stream whose disk does not answer. */
 function scene(skipsStandby = false) {
@@ -77,6 +78,7 @@ test('a recording uses its stream, and is counted, until it ends or fails', asyn
 });
 
 test('a recording whose disk hangs ends without it', async (t) => {
+  stayAwake(t);
   const { recorder, stop, write, report } = scene();
   const over = recorder.run();
   write(0, 5);

@@ -26,6 +26,7 @@ import { journalLine, readJournal } from '../../../../../src/publishers/hls/rewi
 import { Rewind, type RewindOptions } from '../../../../../src/publishers/hls/rewind/rewind.ts';
 import { RunFiles } from '../../../../../src/publishers/hls/rewind/run-files.ts';
 import { until } from '../../../../support/time/until.ts';
+import { stayAwake } from '../../../../support/time/stay-awake.ts';
 
 const LIST = 'chunklist_0_video_abcdefgh_llhls.m3u8';
 const INIT = 'init_0_video_abcdefgh_llhls.m4s';
@@ -685,7 +686,8 @@ test('segments of other nodes are listed, read there, and gone with their node',
 const MIB = 1024 * 1024;
 
 /** A disk whose calls count as hanging after more time than a busy disk takes, and calls that do hang. */
-function hanging() {
+function hanging(t: ExecutionContext) {
+  stayAwake(t);
   const disk = new Disks(new DiskCalls({ hangsMs: 3000 })).open('/dvr');
   const { promise, resolve } = Promise.withResolvers<never>();
   return { disk, call: () => promise, end: () => resolve(undefined as never) };
@@ -693,7 +695,7 @@ function hanging() {
 
 test('a disk that hangs: what does not fit into memory becomes gaps, and the rest is written when it answers again', async (t) => {
   const folder = await temporary(t);
-  const { disk, call, end } = hanging();
+  const { disk, call, end } = hanging(t);
   const files = new RunFiles(folder);
   const store = files.store.bind(files);
   let stores = 0;
@@ -728,7 +730,7 @@ test('a disk that hangs: what does not fit into memory becomes gaps, and the res
 });
 
 test('a disk that hangs at the end of a stream is not waited for, and what waits for it is lost', async (t) => {
-  const { disk, call, end } = hanging();
+  const { disk, call, end } = hanging(t);
   t.teardown(end);
   const files = new RunFiles(await temporary(t));
   files.store = call;
@@ -740,7 +742,7 @@ test('a disk that hangs at the end of a stream is not waited for, and what waits
 });
 
 test('a disk that hangs at the beginning of a stream has no past, and nothing waits to be read from it', async (t) => {
-  const { disk, call, end } = hanging();
+  const { disk, call, end } = hanging(t);
   t.teardown(end);
   const files = new RunFiles(await temporary(t));
   let reads = 0;
