@@ -7,7 +7,8 @@ export type AudioCodec = 'AAC' | 'OPUS' | 'MP3' | 'MP2' | 'AC3' | 'EAC3' | 'FLAC
 export type ImageCodec = 'JPEG' | 'PNG' | 'WEBP' | 'AVIF';
 /**
  * Kinds of events: ID3v2 tags, SCTE-35 sections (`splice_info_section`), CUE (UTF-8 JSON: `{ "cueType": "out" | "in",
- * "duration": milliseconds }`), INTERSTITIAL (UTF-8 JSON: core/interstitial.ts), AMF (an AMF0 data message: name and values), KLV (whole items of SMPTE 336M).
+ * "duration": milliseconds }`), INTERSTITIAL (UTF-8 JSON: core/interstitial.ts), AMF (an AMF0 data message: name and values),
+ * KLV (whole items of SMPTE 336M).
  */
 export type DataCodec = 'ID3v2' | 'SCTE35' | 'CUE' | 'INTERSTITIAL' | 'AMF' | 'KLV';
 /** Timed text: settings and payload of a WebVTT cue (core/subtitle-cue.ts). */

@@ -17,14 +17,19 @@ export async function threadsAreHeld(): Promise<boolean> {
   return isHeld();
 }
 
+/** Makes the system call that ends this process with a code, without anything that was to be done before. */
+export function immediateExit(): (code: number) => void {
+  // read when it is needed: it takes its time, and few processes end so; not by import(), which the pool may have to read
+  const koffi = createRequire(import.meta.url)('koffi') as typeof import('koffi');
+  return koffi.load(null).func('void _exit(int)');
+}
+
 /**
  * Ends this process with a code, as `process.exit()` does, but does not wait for the threads of libuv's pool as that does: without end,
  * where a disk hangs.
  */
 export function leave(code: number): never {
-  // read when it is needed: it takes its time, and few processes end so; not by import(), which the pool may have to read
-  const koffi = createRequire(import.meta.url)('koffi') as typeof import('koffi');
-  const end = koffi.load(null).func('void _exit(int)');
+  const end = immediateExit();
   process.on('exit', () => end(code));
   process.exit(code);
 }

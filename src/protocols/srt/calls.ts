@@ -78,7 +78,6 @@ export class SrtCalls {
   }
 
   /** @returns undefined while libsrt has not let go of the port since it was closed */
-
   #listen(target: Omit<SrtTarget, 'signal'>): AwaitedCaller | undefined {
     const { port } = target;
     const permits = (address: string): boolean => this.#guard.permits(address, 'udp');

@@ -1,5 +1,5 @@
 import { isMainThread } from 'node:worker_threads';
-import koffi from 'koffi';
+import { immediateExit } from '../../lib/leave.ts';
 import type { Logger } from '../../log/log.ts';
 import { SrtCounting } from './counting.ts';
 import { SrtError } from './error.ts';
@@ -206,8 +206,8 @@ export class SrtRuntime {
 function leaveQuickly(): void {
   if (leavesQuickly || !isMainThread) return;
   leavesQuickly = true;
-  const leave = koffi.load(null).func('void _exit(int)');
+  const end = immediateExit();
   process.on('exit', (code) => {
-    if (running > 0) leave(code);
+    if (running > 0) end(code);
   });
 }

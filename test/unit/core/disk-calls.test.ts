@@ -18,7 +18,7 @@ function hanging() {
   return { call: () => promise, end: () => resolve('done') };
 }
 
-test('a disk of which calls hang is told of once, and once more when they have returned for a while', async (t) => {
+test('a disk whose calls hang is reported once, and once more when they have returned for a while', async (t) => {
   const { calls, events } = open(t);
   const disk = calls.of('/dvr');
   const { call, end } = hanging();

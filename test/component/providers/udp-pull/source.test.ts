@@ -79,20 +79,19 @@ test('a pull over UDP that is ended while it waits gives its port back', async (
   const [port] = freePorts(1) as [number];
   const stop = new AbortController();
   const opening = source()(`udp://127.0.0.1:${port}`, stop);
-  const bound = async (): Promise<boolean> => {
+  const isFree = async (): Promise<boolean> => {
     const socket = createSocket('udp4').bind(port, '127.0.0.1');
-    const isFree = await once(socket, 'listening').then(
+    const wasFree = await once(socket, 'listening').then(
       () => true,
       () => false,
     );
     socket.close();
-    return isFree;
+    return wasFree;
   };
-  await until('it waits there', async () => !(await bound()));
+  await until('it waits there', async () => !(await isFree()));
   stop.abort();
   await t.throwsAsync(opening, { name: 'PullError', message: /not wanted any more/ });
-  await until('the port is free', bound);
-  t.pass();
+  t.true(await until('the port is free', isFree));
 });
 
 test('a multicast group is joined where a list of networks has it', async (t) => {
