@@ -6,6 +6,7 @@ const table = {
   vhostNotFound: [404, (vhost: string) => `Could not find the virtual host: [${vhost}]`],
   applicationNotFound: [404, (vhost: string, app: string) => `Could not find the application: [${vhost}/${app}]`],
   streamNotFound: [404, (internalName: string) => `Could not find the stream: [${internalName}]`],
+  playlistNotFound: [404, (path: string) => `Could not find the playlist: [${path}]`],
   profileNotFound: [404, (path: string) => `Could not find the output profile: [${path}]`],
   controllerNotFound: [404, () => 'Controller not found'],
   authorizationMissing: [401, () => 'Authorization header is required to call API'],

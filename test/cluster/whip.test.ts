@@ -39,6 +39,7 @@ test('a stream that one node got by WHIP plays on another, which changes and end
   const restart = await patch('*', 'a=ice-ufrag:efgh\r\na=ice-pwd:9876543210987654321098\r\n');
   t.is(restart.status, 200);
   t.not(restart.headers.get('etag'), etag);
+  t.is((await fetch(location)).status, 204);
   t.is((await fetch(location, { method: 'DELETE' })).status, 200);
   await until(
     'it is gone everywhere',

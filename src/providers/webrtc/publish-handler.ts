@@ -1,9 +1,15 @@
-import type { CrossDomainsConfig, WebrtcBindConfig } from '../../config/model.ts';
+import type { WebrtcBindConfig } from '../../config/model.ts';
 import type { Registry } from '../../core/registry.ts';
 import { writeDescription, type ReceivingMedia, type UnusedMedia } from '../../webrtc/local-description.ts';
 import { readOffer } from '../../webrtc/negotiate.ts';
 import { peerRole } from '../../webrtc/peer-link.ts';
-import type { Answered, SignallingHandler, SessionObserver, Offered } from '../../webrtc/signalling/handler.ts';
+import type {
+  Answered,
+  SignallingHandler,
+  SessionObserver,
+  Offered,
+  ModuleSettings,
+} from '../../webrtc/signalling/handler.ts';
 import type { PeerRequest } from '../../webrtc/signalling/request.ts';
 import { offeredMedia, planAnswered, planIngest, receivingMedia } from './accepted.ts';
 import type { PublishSessions } from './publish-sessions.ts';
@@ -21,8 +27,8 @@ export class PublishHandler implements SignallingHandler {
     this.bind = bind;
   }
 
-  crossDomains(hostName: string, app: string): CrossDomainsConfig | undefined {
-    return this.#registry.resolve(hostName)?.applications.get(app)?.config.providers.webrtc?.crossDomains;
+  settings(hostName: string, app: string): ModuleSettings | undefined {
+    return this.#registry.resolve(hostName)?.applications.get(app)?.config.providers.webrtc;
   }
 
   /** @throws the errors of PublishSessions.open(), sdpMalformed, notAcceptable, mediaUnavailable */

@@ -1,10 +1,16 @@
-import type { CrossDomainsConfig, WebrtcBindConfig } from '../../config/model.ts';
+import type { WebrtcBindConfig } from '../../config/model.ts';
 import type { Registry } from '../../core/registry.ts';
 import { isEstimated } from '../../webrtc/extensions.ts';
 import { readOffer } from '../../webrtc/negotiate.ts';
 import { peerRole } from '../../webrtc/peer-link.ts';
 import type { RemoteDescription, RemoteMedia } from '../../webrtc/remote-description.ts';
-import type { Answered, SignallingHandler, SessionObserver, Offered } from '../../webrtc/signalling/handler.ts';
+import type {
+  Answered,
+  SignallingHandler,
+  SessionObserver,
+  Offered,
+  ModuleSettings,
+} from '../../webrtc/signalling/handler.ts';
 import type { PeerRequest } from '../../webrtc/signalling/request.ts';
 import { answerTo, offerOf, planAnswer, planOffer } from './description.ts';
 import type { PlaySessions } from './play-sessions.ts';
@@ -23,8 +29,8 @@ export class PlayHandler implements SignallingHandler {
     this.bind = bind;
   }
 
-  crossDomains(hostName: string, app: string): CrossDomainsConfig | undefined {
-    return this.#registry.resolve(hostName)?.applications.get(app)?.config.publishers.webrtc?.crossDomains;
+  settings(hostName: string, app: string): ModuleSettings | undefined {
+    return this.#registry.resolve(hostName)?.applications.get(app)?.config.publishers.webrtc;
   }
 
   /** @throws errors of PlaySessions, sdpMalformed, nothingPlayable, mediaUnavailable */

@@ -35,7 +35,7 @@ export class PlaySessions {
   /**
    * Opens a session for a viewer that is admitted.
    * @param agree plans how media are sent, for a viewer that is admitted; @throws KilnError
-   * @throws errors of Access.admitSession() and `agree`, streamNotFound for a playlist, nothingPlayable, mediaUnavailable
+   * @throws errors of Access.admitSession() and `agree`, playlistNotFound, nothingPlayable, mediaUnavailable
    */
   async open<A extends Agreement>(
     request: PeerRequest,

@@ -43,13 +43,14 @@ export class StreamPublisher {
 
   /**
    * Lists the selections for a playlist, in the order of its video codecs.
-   * @throws streamNotFound when there is no such playlist, nothingPlayable when WebRTC carries none of its tracks
+   * @throws playlistNotFound, nothingPlayable when WebRTC carries none of its tracks
    */
   choices(fileName: string | undefined): readonly [Selection, ...Selection[]] {
     const playlist = this.stream.playlist(fileName ?? WEBRTC_DEFAULT);
     if (playlist === undefined) {
       if (fileName === undefined && this.config.createDefaultPlaylist) throw kilnError('nothingPlayable');
-      throw kilnError('streamNotFound', `${this.application.internalName}/${this.stream.name}`);
+      const stream = `${this.application.internalName}/${this.stream.name}`;
+      throw kilnError('playlistNotFound', `${stream}/${fileName ?? WEBRTC_DEFAULT}`);
     }
     const [first, ...others] = selections(this.stream, playlist);
     if (first === undefined) throw kilnError('nothingPlayable');

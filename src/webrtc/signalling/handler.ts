@@ -47,12 +47,17 @@ export interface Offered extends Described {
   changeRendition(name: string | undefined, auto: boolean | undefined): Promise<void>;
 }
 
+/** Settings of an application for WebRTC, in one direction. */
+export interface ModuleSettings {
+  readonly crossDomains?: CrossDomainsConfig | undefined;
+}
+
 /** Creates sessions for peers that signal: one implementation for viewers, one for publishers. */
 export interface SignallingHandler {
   /** Has the STUN and TURN servers for peers. */
   readonly bind: WebrtcBindConfig;
-  /** CORS settings of an application; undefined if it has none. */
-  crossDomains(hostName: string, app: string): CrossDomainsConfig | undefined;
+  /** Settings of an application for this direction; undefined where it does not have it, or does not exist. */
+  settings(hostName: string, app: string): ModuleSettings | undefined;
   /**
    * Answers a peer's offer.
    * @param sdp parsed only after the peer is admitted

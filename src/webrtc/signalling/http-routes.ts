@@ -10,7 +10,7 @@ import { KilnError, kilnError } from '../../errors.ts';
 import { takeMeantTypes } from '../../lib/media-type.ts';
 import { iceServersFor, linkHeaders } from '../ice-servers.ts';
 import { addCorsHeaders } from './cors.ts';
-import type { SignallingHandler, SignallingHandlers } from './handler.ts';
+import type { ModuleSettings, SignallingHandler, SignallingHandlers } from './handler.ts';
 import { accessOf, directionOf, hasDirection, unavailable, type PeerRequest } from './request.ts';
 import { requireType, type Resources } from './resources.ts';
 import { FRAGMENT_TYPE } from './sdp-fragment.ts';
@@ -18,8 +18,10 @@ import { isKey, TARGET, targetConstraint } from './target-constraint.ts';
 
 const SDP_TYPE = 'application/sdp';
 const MAX_SDP = 64 * 1024;
-const ENDPOINT_METHODS = 'OPTIONS, POST';
-const RESOURCE_METHODS = 'DELETE, OPTIONS, PATCH';
+const ENDPOINT_METHODS = 'GET, HEAD, OPTIONS, POST';
+const RESOURCE_METHODS = 'DELETE, GET, HEAD, OPTIONS, PATCH';
+/** Seconds after which a player asks again for a stream that is not live, or a server that is busy. */
+const RETRY_AFTER = '1';
 
 interface Path {
   app: string;
@@ -57,15 +59,15 @@ export function httpRoutes({
     const types = [SDP_TYPE, FRAGMENT_TYPE];
     fastify.addContentTypeParser(types, { parseAs: 'string' }, (_request, body, done) => done(null, body));
     const arriving = (request: FastifyRequest): PeerRequest => peerRequest(request, redirects.arrival(request));
-    const crossDomainsOf = (peer: PeerRequest): CrossDomainsConfig =>
-      handlerOf(handlers, peer)?.crossDomains(peer.hostName, peer.app) ?? crossDomains;
+    const settingsOf = (peer: PeerRequest): ModuleSettings | undefined =>
+      handlerOf(handlers, peer)?.settings(peer.hostName, peer.app);
+    const crossDomainsOf = (peer: PeerRequest): CrossDomainsConfig => settingsOf(peer)?.crossDomains ?? crossDomains;
     fastify.addHook('onRequest', async (request, reply) => {
       addCorsHeaders(crossDomainsOf(arriving(request)), request, reply);
     });
     fastify.setErrorHandler(async (error: Error & { statusCode?: number }, request, reply) => {
-      const status = error instanceof KilnError ? error.status : (error.statusCode ?? 500);
-      const later = status === 503 || (error instanceof KilnError && error.code === 'streamNotFound');
-      if (later) reply.header('retry-after', '1');
+      const status = statusOf(error, arriving(request));
+      if (status === 503 || isNotThere(error)) reply.header('retry-after', RETRY_AFTER);
       if (status === 415) reply.header('accept-post', SDP_TYPE).header('accept-patch', FRAGMENT_TYPE);
       if (!(error instanceof KilnError) && status < 500) refuseUnread(arriving(request), error.message);
       reply.code(status).type('text/plain; charset=utf-8').headers(challengeHeaders(error));
@@ -73,6 +75,13 @@ export function httpRoutes({
       reply.log.error({ err: error }, 'the WebRTC request failed');
       return 'Internal error';
     });
+
+    /** A missing stream may come, other than a missing application (draft-ietf-wish-whep-03 section 4.2). */
+    const statusOf = (error: Error & { statusCode?: number }, peer: PeerRequest): number => {
+      const isWaitedFor = isNotThere(error) && directionAt(handlers, peer) === 'outgoing';
+      if (isWaitedFor && settingsOf(peer) !== undefined) return 409;
+      return error instanceof KilnError ? error.status : (error.statusCode ?? 500);
+    };
 
     /** Logs a request whose body is too large or of an unknown type. */
     const refuseUnread = (peer: PeerRequest, reason: string): void => {
@@ -134,10 +143,19 @@ export function httpRoutes({
       return sdp;
     };
 
+    /** Answers a client that looks for an endpoint, which has no representation (RFC 9725 section 4.1). */
+    const discover = async (request: FastifyRequest, reply: FastifyReply): Promise<string> => {
+      const peer = arriving(request);
+      if (handlerOf(handlers, peer) === undefined) throw unavailable(directionAt(handlers, peer));
+      if (settingsOf(peer) === undefined) throw kilnError('applicationNotFound', peer.hostName, peer.app);
+      reply.type(SDP_TYPE).headers({ 'accept-post': SDP_TYPE, 'accept-patch': FRAGMENT_TYPE, allow: ENDPOINT_METHODS });
+      return '';
+    };
+
     const change = async (request: FastifyRequest, reply: FastifyReply): Promise<string> => {
       const { app, stream, name } = request.params as Path;
       const { 'if-match': ifMatch, 'content-type': type } = request.headers;
-      const method = request.method as 'PATCH' | 'DELETE';
+      const method = request.method === 'HEAD' ? 'GET' : (request.method as 'GET' | 'PATCH' | 'DELETE');
       const place = name === undefined ? { key: stream } : { key: name, endpoint: endpointOf(app, stream) };
       const asked = { method, ...place, ifMatch, type, body: textOf(request) };
       const { status, headers, body } = await resources.request(asked);
@@ -178,14 +196,18 @@ export function httpRoutes({
       handler: (request, reply) =>
         isKey((request.params as Path).stream) ? change(request, reply) : refuseChange(request, reply),
     });
-    // other methods of endpoints and sessions are reserved for later versions of the protocol; pages without a direction share the path
+    // pages without a direction share the path
     if (!fastify.hasConstraintStrategy(TARGET)) fastify.addConstraintStrategy(targetConstraint);
-    for (const url of [endpoint, named])
-      fastify.get(url, { constraints: { [TARGET]: 'endpoint' } }, refuse(ENDPOINT_METHODS));
+    for (const url of [endpoint, named]) fastify.get(url, { constraints: { [TARGET]: 'endpoint' } }, discover);
     const constraints = { [TARGET]: 'session' };
     fastify.options(named, { constraints }, options({ 'accept-patch': FRAGMENT_TYPE, allow: RESOURCE_METHODS }));
-    fastify.route({ method: ['GET', 'POST', 'PUT'], url: named, constraints, handler: refuse(RESOURCE_METHODS) });
+    fastify.get(named, { constraints }, change);
+    fastify.route({ method: ['POST', 'PUT'], url: named, constraints, handler: refuse(RESOURCE_METHODS) });
   };
+}
+
+function isNotThere(error: Error): boolean {
+  return error instanceof KilnError && error.code === 'streamNotFound';
 }
 
 /** Direction of a request; without `direction` in its URL, outgoing where the port has playback. */

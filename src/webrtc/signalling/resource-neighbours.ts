@@ -7,7 +7,7 @@ import type { PeerCalls } from '../../peers/peer-calls.ts';
 const TIMEOUT_MS = 5000;
 
 const ResourceRequest = Type.Object({
-  method: Type.Union([Type.Literal('PATCH'), Type.Literal('DELETE')]),
+  method: Type.Union([Type.Literal('GET'), Type.Literal('PATCH'), Type.Literal('DELETE')]),
   /** Last element of the session's path. */
   key: Type.String(),
   /** Path of the endpoint that created the session, if the request's URL has it. */
@@ -16,7 +16,7 @@ const ResourceRequest = Type.Object({
   type: Type.Optional(Type.String()),
   body: Type.Optional(Type.String()),
 });
-/** Request to change or end a session, on any node. */
+/** Request to find, change or end a session, on any node. */
 export type ResourceRequest = Readonly<Static<typeof ResourceRequest>>;
 
 const ResourceAnswer = Type.Object({

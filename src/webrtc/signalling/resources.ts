@@ -41,7 +41,7 @@ export class Resources {
   }
 
   /**
-   * Changes or ends a session, of this node or of another one (RFC 9725 sections 4.2 and 4.3).
+   * Finds, changes or ends a session, of this node or of another one (RFC 9725 sections 4.1 to 4.3).
    * @throws sessionNotFound, unsupportedMediaType, preconditionRequired, preconditionFailed, sdpMalformed,
    * iceRestartIncomplete, and errors of ResourceNeighbours.ask()
    */
@@ -53,6 +53,8 @@ export class Resources {
     const resource = this.#resources.get(request.key);
     const { endpoint = resource?.endpoint } = request;
     if (resource === undefined || resource.endpoint !== endpoint) throw kilnError('sessionNotFound');
+    // nothing represents a session (RFC 9725 section 4.1)
+    if (request.method === 'GET') return { status: 204, headers: {}, body: '' };
     if (request.method === 'PATCH') return await patch(resource, request);
     // DELETE ignores entity-tags (RFC 9725 section 4.3.1)
     resource.session.close('the peer left');

@@ -364,24 +364,44 @@ test('endpoints and sessions know their own methods', async (t) => {
   const { post, call } = await start(t);
   const { path } = await post();
   const [bare] = path.split('?') as [string];
-  for (const method of ['GET', 'HEAD', 'PUT']) {
-    for (const [url, allow] of [
-      ['/app/stream?direction=whip', 'OPTIONS, POST'],
-      [path, 'DELETE, OPTIONS, PATCH'],
-      [bare, 'DELETE, OPTIONS, PATCH'],
-    ] as const) {
-      const { status, headers } = await call(method, url);
-      t.deepEqual([status, headers.get('allow')], [405, allow], `${method} ${url}`);
-    }
+  for (const [url, allow] of [
+    ['/app/stream?direction=whip', 'GET, HEAD, OPTIONS, POST'],
+    [path, 'DELETE, GET, HEAD, OPTIONS, PATCH'],
+    [bare, 'DELETE, GET, HEAD, OPTIONS, PATCH'],
+  ] as const) {
+    const { status, headers } = await call('PUT', url);
+    t.deepEqual([status, headers.get('allow')], [405, allow], url);
   }
   t.is((await call('POST', path, SDP, OFFER)).status, 405);
   const { status, headers } = await call('OPTIONS', path);
   t.deepEqual(
     [status, headers.get('allow'), headers.get('accept-patch'), headers.get('accept-post')],
-    [200, 'DELETE, OPTIONS, PATCH', 'application/trickle-ice-sdpfrag', null],
+    [200, 'DELETE, GET, HEAD, OPTIONS, PATCH', 'application/trickle-ice-sdpfrag', null],
   );
   t.is((await call('OPTIONS', '/app/stream?direction=whip')).headers.get('accept-post'), 'application/sdp');
   t.is((await call('DELETE', path)).status, 200);
+});
+
+test('reads of endpoints and sessions succeed without content', async (t) => {
+  const { post, call } = await start(t);
+  const { path } = await post();
+  const missing = path.replace(/[0-9a-f-]{36}/, '7e0f3a1c-0000-4000-8000-000000000000');
+  for (const method of ['GET', 'HEAD'])
+    for (const [url, expected] of [
+      ['/app/stream?direction=whip', 200],
+      ['/other/stream?direction=whip', 404],
+      [path, 204],
+      [missing, 404],
+    ] as const) {
+      const { status, headers, body } = await call(method, url);
+      t.is(status, expected, `${method} ${url}`);
+      if (status < 300) t.is(body, '');
+      if (status === 200) {
+        t.is(headers.get('content-type'), 'application/sdp');
+        t.is(headers.get('accept-post'), 'application/sdp');
+      }
+    }
+  t.is((await call('DELETE', path)).status, 200, 'the session is still there');
 });
 
 test('Location leads to the session from every path of an endpoint, also below a path that a proxy takes away', async (t) => {

@@ -164,7 +164,7 @@ test('bad offers, paths and types are refused, each with its status', async (t) 
     ['no type and no body', call('POST', '/app/stream'), 415],
     ['too large', post(OFFER + 'a=x\r\n'.repeat(20_000)), 413],
     ['no such application', post(OFFER, '/other/stream'), 404],
-    ['no such stream', post(OFFER, '/app/other'), 404],
+    ['no such stream', post(OFFER, '/app/other'), 409],
     ['WebRTC is off there', post(OFFER, '/off/stream'), 404],
     ['no such playlist', post(OFFER, '/app/stream/other'), 404],
     ['publishing where no provider is', post(OFFER, '/app/stream?direction=whip'), 406],
@@ -188,6 +188,22 @@ test('bad offers, paths and types are refused, each with its status', async (t) 
     if (status === 415) t.is(headers.get('accept-post'), 'application/sdp', what);
   }
   t.is(output.sessions.size, 0);
+});
+
+test('an endpoint is there before its stream', async (t) => {
+  const { call } = await start(t);
+  for (const method of ['GET', 'HEAD'])
+    for (const [path, expected] of [
+      ['/app/other', 200],
+      ['/app/stream/master', 200],
+      ['/off/stream', 404],
+      ['/other/stream', 404],
+    ] as const) {
+      const { status, headers, body } = await call(method, `${path}?direction=whep`);
+      t.is(status, expected, `${method} ${path}`);
+      t.is(headers.get('access-control-allow-origin'), '*');
+      if (status === 200) t.deepEqual([headers.get('content-type'), body], ['application/sdp', '']);
+    }
 });
 
 test('a default playlist is found by its name', async (t) => {
