@@ -1,11 +1,12 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { hasRoom, ranked, type Cluster, type NodeIdentity, type NodeRow } from '#cluster';
+import { ranked, type Cluster, type NodeIdentity } from '#cluster';
 import { isEnabled } from '../config/enables.ts';
 import type { Application } from '../core/application.ts';
 import type { Registry } from '../core/registry.ts';
 import { urlWithoutReport } from '../quality/carried-report.ts';
 import { httpAccess, type Via } from './http-request.ts';
+import { publicUrlOf, takesViewers, type SentModule } from './public-nodes.ts';
 import { withoutParameter, withParameter } from './policy/signed-url.ts';
 import { urlWithPort, type AccessRequest } from './request.ts';
 
@@ -33,9 +34,9 @@ export interface Arrival extends Pick<AccessRequest, 'url' | 'isPortAssumed' | '
   readonly isRedirected: boolean;
 }
 
-/** A stream that a viewer asks for, by a module as nodes name it in their addresses. */
+/** A stream that a viewer asks for. */
 export interface Wanted {
-  readonly module: 'llhls' | 'hls' | 'webrtc';
+  readonly module: SentModule;
   readonly app: string;
   /** Output stream. */
   readonly stream: string;
@@ -96,7 +97,7 @@ export class Redirects {
     const protocol = module === 'hls' ? 'hlsv3' : module;
     const { jwt } = application.vhost.config;
     if (arrival.bearer !== undefined && isEnabled(jwt?.enables, { direction: 'outgoing', protocol })) return undefined;
-    const able = rows.filter((row) => row.id !== cluster.self.id && takes(row, module, isSecure));
+    const able = rows.filter((row) => row.id !== cluster.self.id && takesViewers(row, module, isSecure));
     const owner = directory.known(application, stream)?.owner.id;
     // all full nodes choose alike: one node comes to relay the stream, and not each of them
     const [first] = ranked(`${application.internalName}/${stream}`, able);
@@ -129,18 +130,6 @@ export class Redirects {
 
 function macOf(key: Buffer, origin: string): Buffer {
   return createHmac('sha256', key).update(origin).digest().subarray(0, MAC_BYTES);
-}
-
-function takes(row: NodeRow, module: Wanted['module'], isSecure: boolean): boolean {
-  const { addresses } = row.info;
-  const serves = typeof addresses === 'object' && addresses !== null && module in addresses;
-  const url = publicUrlOf(row);
-  // browsers go from https to https alone
-  return hasRoom(row) && serves && url !== undefined && (!isSecure || url.startsWith('https:'));
-}
-
-function publicUrlOf({ info: { publicUrl } }: NodeRow): string | undefined {
-  return typeof publicUrl === 'string' ? publicUrl : undefined;
 }
 
 function searchOf(path: string): string {

@@ -573,7 +573,7 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'Node/TLS': 'TLS between nodes.',
   'Node/DrainTimeout': 'Milliseconds that a node waits for its streams to leave when it is to stop; 0: none.',
   'Node/PublicUrl':
-    '`http://` or `https://`, host and port at which clients reach the LL-HLS, HLS and WebRTC signalling of this node itself. With it a full node answers master playlists and WHEP offers with 307 to this one while it has room. Absent: no viewer is sent here.',
+    '`http://` or `https://`, host and port at which clients reach the LL-HLS, HLS and WebRTC signalling of this node itself. With it a full node answers master playlists and WHEP offers with 307 to this one while it has room, and HLS players are steered here. Absent: no viewer is sent here.',
   'Node/Limits':
     'From which use on the node is full: pulls and channels are placed on others that have room, and `/readyz?new=1` is 503. 0: no such limit.',
   'Limits/Load': 'Percent of the CPU, or of the event loop where that is busier, over some seconds.',

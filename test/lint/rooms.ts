@@ -6,11 +6,12 @@ const HOUSES: readonly House[] = [
   {
     folder: 'src/publishers/hls',
     rows: [
-      ['answer'],
+      ['master'],
+      ['answer', 'steering'],
       ['blocking-reload'],
       ['rewind'],
       ['package'],
-      ['dump', 'http', 'master', 'sessions'],
+      ['dump', 'http', 'sessions'],
       ['local'],
       ['ll', 'remote', 'ts'],
       ['publisher.ts'],

@@ -28,6 +28,7 @@ import { FeedSessions } from './remote/feed-sessions.ts';
 import { handOverBy } from './sessions/hand-over.ts';
 import { answerElsewhere, findElsewhere, inTurn } from './rewind/elsewhere.ts';
 import type { RunFiles } from './rewind/run-files.ts';
+import { Pathways } from './steering/pathways.ts';
 import { StreamFolder } from './rewind/stream-folder.ts';
 import { HomeNodes, type CreateHomeNodes } from './sessions/home-nodes.ts';
 import type { RemoteStream } from './remote/stream.ts';
@@ -149,6 +150,7 @@ export class PlaylistPublisher {
       tokens,
       redirected: new Redirected(registry, tokens),
       redirects,
+      pathways: new Pathways(cluster, form.module),
       stream: (application: Application, name: string, query: URLSearchParams | undefined) =>
         this.#find(application, name, query),
       crossDomains: new CrossDomainRules(form.module, crossDomains),

@@ -6,16 +6,19 @@ import type { HlsPublisherConfig } from '../../../config/model.ts';
  * a path that Kiln cannot know.
  */
 export function childPrefix(depth: number, application: string, stream: string): string {
-  const app = encodeURIComponent(application);
-  const name = encodeURIComponent(stream);
   switch (depth) {
     case 1:
-      return `../${name}/`;
+      return `../${encodeURIComponent(stream)}/`;
     case 2:
-      return `../../${app}/${name}/`;
+      return `../..${streamPath(application, stream)}`;
     default:
       return '';
   }
+}
+
+/** Path of a stream's files from the root of a host. */
+export function streamPath(application: string, stream: string): string {
+  return `/${encodeURIComponent(application)}/${encodeURIComponent(stream)}/`;
 }
 
 /** Configured query of every file, with its `?`; empty for none. */

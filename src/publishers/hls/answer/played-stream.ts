@@ -1,5 +1,6 @@
 import type { Grant } from '../../../access/grant.ts';
 import type { HlsPublisherConfig } from '../../../config/model.ts';
+import type { MasterTemplate } from '../master/master-template.ts';
 import type { Text } from './text.ts';
 import type { SessionTerms } from './token.ts';
 
@@ -54,6 +55,8 @@ export interface MasterRequest {
   readonly query: string;
   /** Time at which the player wants to start, in milliseconds since the epoch. */
   readonly start?: number | undefined;
+  /** Name of the manifest that steers the player, with its query; undefined where it has no choice. */
+  readonly steering?: string | undefined;
   /** False for a HEAD request, which is not counted. */
   readonly plays: boolean;
   /** Path of the children, where the player asked under other names than those of the stream. */
@@ -91,6 +94,17 @@ export interface PlayedFiles {
   /** True when nothing more comes; another request may find the stream elsewhere. */
   readonly ended: boolean;
   readonly config: HlsPublisherConfig;
+  /**
+   * Master playlist for any player; undefined while there is nothing to play yet.
+   * @param start time at which the player starts, in milliseconds since the epoch; undefined for the live edge
+   * @param signal aborted when the player leaves
+   * @throws fileNotFound, streamNotFound, streamInterrupted, tooManyWaiting, clientGone
+   */
+  template(
+    file: string,
+    start: number | undefined,
+    signal: AbortSignal,
+  ): MasterTemplate | undefined | Promise<MasterTemplate | undefined>;
   /**
    * Answers a request for a child file.
    * @param viewer undefined when it is not counted

@@ -33,7 +33,8 @@ const KNOWN = VHOST | GUARDED | UNTIL | OPENINGS | TWO_MACS | HOME;
 const TIME_BYTES = 6;
 const MAX_TIME = 2 ** (8 * TIME_BYTES) - 1;
 const MAC_BYTES = 17;
-const MAX_TEXT_BYTES = 255;
+/** Limit of the name of a virtual host that a token names. */
+export const MAX_TEXT_BYTES = 255;
 const MAX_OPENINGS = 8;
 /** HTTP ports accept path elements of 1024 characters (`LIMITS.pathNameLength` in web/). */
 const MAX_BYTES = 768;

@@ -51,6 +51,11 @@ export class CrossDomainRules {
     return followsRedirects(this.#of(application));
   }
 
+  /** Tests whether a page that sends a request may send it to other hosts as well. @param origin value of `Origin`, if there is one */
+  goElsewhere(application: Application, origin: string | undefined): boolean {
+    return allowOrigin(this.#of(application))(origin) !== undefined;
+  }
+
   apply(application: Application, { request, headers }: Exchange, methods = METHODS): void {
     const crossDomains = this.#of(application);
     if (crossDomains === undefined) return;

@@ -7,6 +7,7 @@ import type { PlaylistCounts } from '../answer/counts.ts';
 import type { PlayedStream } from '../answer/played-stream.ts';
 import type { SessionTokens } from '../answer/token.ts';
 import type { HlsForm } from '../package/hls-form.ts';
+import type { Pathways } from '../steering/pathways.ts';
 import type { CrossDomainRules } from './cors.ts';
 import type { Redirected } from './redirected.ts';
 
@@ -26,6 +27,7 @@ export interface Directory {
   tokens(application: Application, name: string): SessionTokens;
   readonly redirected: Redirected;
   readonly redirects: Redirects;
+  readonly pathways: Pathways;
   readonly crossDomains: CrossDomainRules;
   readonly counts: PlaylistCounts;
   readonly quality: QualityReports;
@@ -55,4 +57,10 @@ export function applicationOf(
 /** Runs `go` now, or when the promise resolves. */
 export function after<T>(value: T | Promise<T>, go: (value: T) => Promise<void> | void): Promise<void> | void {
   return value instanceof Promise ? value.then(go) : go(value);
+}
+
+/** Query of a URL, without `?`. */
+export function queryOf(url: string): string {
+  const at = url.indexOf('?');
+  return at < 0 ? '' : url.slice(at + 1);
 }

@@ -9,20 +9,22 @@ import { exchangeOf, type Exchange } from '../answer/exchange.ts';
 import { childPrefix } from '../answer/names.ts';
 import { holdNewOn } from '../blocking-reload/held-requests.ts';
 import type { HlsForm } from '../package/hls-form.ts';
+import { MANIFEST } from '../steering/manifest.ts';
 import { readStart, withoutStart } from '../rewind/start-offset.ts';
 import { answering } from './answering.ts';
 import { noteReport, serveChild } from './children.ts';
-import { applicationOf, type Directory, type Params } from './directory.ts';
+import { applicationOf, queryOf, type Directory, type Params } from './directory.ts';
 import { directChildren } from './direct-children.ts';
 import { KIND, kindConstraint } from './kind-constraint.ts';
+import { serveManifest, steeringFor } from './steering.ts';
 import { reportRoutes } from './report-routes.ts';
 import { respond } from './respond.ts';
 import { sendNothing, sendText, STARTING_STATUS } from './send.ts';
 
 type Request = FastifyRequest<{ Params: Params }>;
 
-/** Names of playlists and media only: other modules share the port. */
-const FILE = ':file(^.+\\.(?:m3u8|m4s|ts|vtt)$)';
+/** Names of playlists, media and steering manifests only: other modules share the port. */
+const FILE = ':file(^(?:.+\\.(?:m3u8|m4s|ts|vtt)|steering\\.json)$)';
 const REDIRECT_STATUS = 307;
 
 export type PlaylistHandler = (request: Request, reply: FastifyReply) => void;
@@ -70,6 +72,7 @@ function serve(form: HlsForm, directory: Directory, request: Request, exchange: 
   const arrival = master === undefined ? undefined : directory.redirects.arrival(request);
   const application = applicationOf(form, directory, params, arrival?.hostName ?? request.hostname);
   if (application !== undefined) directory.crossDomains.apply(application, exchange);
+  if (params.file === MANIFEST) return serveManifest(form, directory, application, request, exchange);
   if (master === undefined || arrival === undefined)
     return serveChild(form, directory, application, params, queryOf(url), exchange);
   const better = application && betterUrl(form, directory, application, arrival, request);
@@ -130,10 +133,13 @@ async function serveMaster(
     // a player that a guard redirected to another stream asks for its children there
     const isAsked = application.name === app && streamName === asked;
     const base = isAsked ? undefined : childPrefix(2, application.name, streamName);
-    const vhost = application.vhost === here ? undefined : application.vhost.name;
+    const steering = steeringFor(form, directory, application, playlist, request);
+    // the host of a node may be that of no virtual host
+    const isFound = application.vhost === here && steering === undefined;
+    const vhost = isFound ? undefined : application.vhost.name;
     const terms = { until: grant.until, guarded, vhost, openings: grant.openings };
     const rest = start === undefined ? searchWithoutToken : withoutStart(searchWithoutToken);
-    const options = { file: playlist, query: rest, start, plays, base, terms, grant, signal, since, hold };
+    const options = { file: playlist, query: rest, start, steering, plays, base, terms, grant, signal, since, hold };
     return played && { ...played, application, streamName, master: await played.viewers.master(options) };
   });
   const { stream, viewers, master, application, streamName } = admitted.found;
@@ -150,9 +156,4 @@ async function serveMaster(
   // a cache does not know a token in a header, and would hand on the session that it has opened
   const maxAge = guarded && arrival.bearer !== undefined ? 0 : stream.config.cacheControl.masterPlaylistMaxAge;
   return sendText(text, maxAge, exchange, (bytes) => viewers.sent(bytes, player));
-}
-
-function queryOf(url: string): string {
-  const at = url.indexOf('?');
-  return at < 0 ? '' : url.slice(at + 1);
 }

@@ -181,8 +181,8 @@ export class StreamViewers implements PlayedViewers {
     }
   }
 
-  #master({ file, query, start, plays, base, terms, grant }: MasterRequest): Master | undefined {
-    const template = this.template(file, start);
+  #master({ file, query, start, steering, plays, base, terms, grant }: MasterRequest): Master | undefined {
+    const template = this.template(file, start)?.steered(steering);
     if (template === undefined) return undefined;
     if (this.#options.stream.config.originMode)
       return { text: new Text(template.fill(this.#route(terms), handedOn(query), base)), viewer: undefined };

@@ -212,12 +212,18 @@ export class RemoteStream implements PlayedFiles, PlayedViewers, PlayerCount {
     this.close();
   }
 
+  async template(file: string, start: number | undefined, signal: AbortSignal): Promise<MasterTemplate | undefined> {
+    this.#use();
+    const state = await this.#masters.get(file, { ownerCounts: false, start }, signal);
+    return state && new MasterTemplate(state.template);
+  }
+
   async master(asked: MasterRequest): Promise<Master | undefined> {
-    const { file, query, start, plays, base, terms, grant, signal } = asked;
+    const { file, query, start, steering, plays, base, terms, grant, signal } = asked;
     this.#use();
     const { tokens, homes } = this.#options;
     const fill = ({ template }: MasterState, token: string | undefined): Text =>
-      new Text(new MasterTemplate(template).fill(token, handedOn(query), base));
+      new Text(new MasterTemplate(template).steered(steering).fill(token, handedOn(query), base));
     if (this.config.originMode) {
       const state = await this.#whenStarted(asked, () =>
         this.#masters.get(file, { ownerCounts: false, start }, signal),
