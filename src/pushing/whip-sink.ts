@@ -63,10 +63,10 @@ class WhipSink implements Sink {
   }
 
   objection(track: Track): string | undefined {
-    // what every WHIP server takes
-    return isMedia(track) && isRoutable(track) && !isTelephony(track.codec)
-      ? undefined
-      : `WebRTC does not carry ${track.codec}`;
+    const { codec } = track;
+    if (!isMedia(track) || !isRoutable(track) || isTelephony(track.codec)) return `WebRTC does not carry ${codec}`;
+    // what goes is what every WHIP server takes
+    return codec === 'H265' ? 'few WHIP servers take H265' : undefined;
   }
 
   setTracks(tracks: readonly Track[]): Promise<void> | void {

@@ -1,5 +1,8 @@
 import type { types } from 'mediasoup';
+import { parseHevcConfig } from '../codecs/h265.ts';
+import { tolerant } from '../codecs/bits.ts';
 import type { Codec, MediaTrack } from '../core/track.ts';
+import { declared } from './declared.ts';
 
 /** Codec as agreed with a peer, with the payload types that the peer uses. */
 export interface RtpCodec {
@@ -15,7 +18,7 @@ export interface RtpCodec {
 
 type Format = Pick<RtpCodec, 'kind' | 'mimeType' | 'clockRate' | 'channels' | 'parameters'>;
 
-/** Codecs that mediasoup routes, with the parameters of a server's offer. */
+/** Codecs that workers route, with the parameters of a server's offer. */
 const FORMATS: Partial<Record<Codec, Format>> = {
   H264: {
     kind: 'video',
@@ -23,6 +26,12 @@ const FORMATS: Partial<Record<Codec, Format>> = {
     clockRate: 90_000,
     // browsers decode any profile, but all of them accept only this one in an offer
     parameters: { 'level-asymmetry-allowed': 1, 'packetization-mode': 1, 'profile-level-id': '42e01f' },
+  },
+  H265: {
+    kind: 'video',
+    mimeType: 'video/H265',
+    clockRate: 90_000,
+    parameters: { 'level-id': 93, 'profile-id': 1, 'tier-flag': 0, 'tx-mode': 'SRST' },
   },
   VP8: { kind: 'video', mimeType: 'video/VP8', clockRate: 90_000, parameters: {} },
   VP9: { kind: 'video', mimeType: 'video/VP9', clockRate: 90_000, parameters: { 'profile-id': 0 } },
@@ -44,6 +53,7 @@ const FORMATS: Partial<Record<Codec, Format>> = {
 const OFFERED: Partial<Record<Codec, readonly [media: number, rtx?: number]>> = {
   VP8: [96, 97],
   H264: [98, 99],
+  H265: [100, 101],
   AV1: [102, 103],
   VP9: [104, 105],
   OPUS: [110],
@@ -74,11 +84,27 @@ export function hasLayers(codec: Codec): boolean {
   return codec === 'H264' || codec === 'VP8';
 }
 
+/** Whether workers know the key frames of the codec: of others they start with any packet. */
+export function hasKnownKeys(codec: Codec): boolean {
+  return codec !== 'AV1' && codec !== 'H265';
+}
+
 /** @throws RangeError for a codec that mediasoup does not route */
 export function formatOf(codec: Codec): Format {
   const format = FORMATS[codec];
   if (format === undefined) throw new RangeError(`${codec} cannot be sent over WebRTC`);
   return format;
+}
+
+/** Format parameters of a track: those of its codec, and its profile and level where they are known. */
+export function formatParameters(track: MediaTrack): RtpCodec['parameters'] {
+  const { parameters } = formatOf(track.codec);
+  const { config } = track;
+  if (track.codec !== 'H265' || config === undefined) return parameters;
+  const known = tolerant(() => parseHevcConfig(config));
+  if (known === undefined) return parameters;
+  const { profile, tier, level } = known;
+  return { ...parameters, 'level-id': level, 'profile-id': profile, 'tier-flag': Number(tier) };
 }
 
 /** Codec with the payload types and feedback of a server's offer. @throws RangeError for a codec that mediasoup does not route */
@@ -126,7 +152,14 @@ export function mediaCodecs(codec: RtpCodec): types.RouterRtpCodecCapability[] {
     .map((taken) => ({ kind: 'audio' as const, mimeType: 'audio/PCMU', clockRate: 8000, preferredPayloadType: taken }));
   return [
     ...placeholders,
-    { kind, mimeType, clockRate, channels, parameters: { ...parameters }, preferredPayloadType: payloadType },
+    {
+      kind,
+      mimeType: declared(mimeType),
+      clockRate,
+      channels,
+      parameters: { ...parameters },
+      preferredPayloadType: payloadType,
+    },
   ];
 }
 
@@ -139,7 +172,7 @@ export function receiverCapabilities(
   const codecs: types.RtpCodecCapability[] = [
     {
       kind,
-      mimeType,
+      mimeType: declared(mimeType),
       clockRate,
       channels,
       parameters: { ...parameters },

@@ -1,5 +1,6 @@
 import type { types } from 'mediasoup';
 import { receiverCapabilities, type RtpCodec } from './codecs.ts';
+import { demandSame } from './declared.ts';
 
 export interface ConsumerOptions {
   readonly mid: string;
@@ -17,6 +18,7 @@ export function consume(
   producer: types.Producer,
   { mid, codec, extensions }: ConsumerOptions,
 ): Promise<types.Consumer> {
+  demandSame(producer, codec);
   const idOf = (uri: string): number | undefined => extensions.find((agreed) => agreed.uri === uri)?.preferredId;
   const parameters = producer.consumableRtpParameters;
   const headerExtensions = parameters.headerExtensions?.map((own) => ({ ...own, id: idOf(own.uri) ?? own.id }));

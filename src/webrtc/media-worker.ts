@@ -9,6 +9,7 @@ import { stateOf } from '../lib/process-usage.ts';
 import type { IceSocket } from './addresses.ts';
 import { candidatesOn, hostCandidates, type HostCandidate, type TransportChoice } from './candidate.ts';
 import { mediaCodecs, type RtpCodec } from './codecs.ts';
+import { ownCodec } from './declared.ts';
 import { HangWatch } from './hang-watch.ts';
 import { RtpChannel } from './rtp-channel.ts';
 import { WORKER_PROGRAM } from './worker-program.ts';
@@ -157,7 +158,12 @@ export class MediaWorker {
    */
   produce(transport: types.Transport, codec: RtpCodec, rtp: types.RtpParameters): Promise<types.Producer> {
     this.#router.updateMediaCodecs(mediaCodecs(codec));
-    return transport.produce({ kind: codec.kind, rtpParameters: rtp, keyFrameRequestDelay: KEY_FRAME_DELAY_MS });
+    return transport.produce({
+      kind: codec.kind,
+      rtpParameters: rtp,
+      keyFrameRequestDelay: KEY_FRAME_DELAY_MS,
+      appData: ownCodec(codec),
+    });
   }
 
   close(): void {

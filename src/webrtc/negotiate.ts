@@ -10,10 +10,14 @@ import {
   type RemoteMedia,
 } from './remote-description.ts';
 
-const ROUTED = ['H264', 'VP8', 'VP9', 'AV1', 'OPUS'] as const;
+const ROUTED = ['H264', 'H265', 'VP8', 'VP9', 'AV1', 'OPUS'] as const;
 
 /** In order of preference: constrained baseline, which every client decodes, then the others up to high. */
 const H264_PROFILES = ['42e0', '42c0', '4200', '4d', '64'];
+
+/** Profiles of H.265 (annex A.3): the first is assumed where none is named (RFC 7798 section 7.1). */
+const MAIN = 1;
+const MAIN_10 = 2;
 
 /** Format parameters that an answer repeats with the offered value. */
 const ANSWERED_PARAMETERS = new Set([
@@ -21,6 +25,9 @@ const ANSWERED_PARAMETERS = new Set([
   'packetization-mode',
   'profile-level-id',
   'profile-id',
+  'tier-flag',
+  'level-id',
+  'tx-mode',
   'profile',
   'level-idx',
   'tier',
@@ -42,14 +49,20 @@ export function readOffer(sdp: string): RemoteDescription {
 /**
  * Chooses how to send `codec` to a peer: payload type, parameters and feedback of its offer.
  * @param rtx use a separate stream for retransmissions if the offer has one
+ * @param sent format parameters of what is sent (`formatParameters`)
  * @returns undefined when the offer has no usable form of the codec
  */
-export function negotiateCodec(codec: Codec, media: RemoteMedia, rtx: boolean): RtpCodec | undefined {
+export function negotiateCodec(
+  codec: Codec,
+  media: RemoteMedia,
+  rtx: boolean,
+  sent: RtpCodec['parameters'] = formatOf(codec).parameters,
+): RtpCodec | undefined {
   const { kind, mimeType, clockRate, channels } = formatOf(codec);
   const name = mimeType.slice(mimeType.indexOf('/') + 1).toLowerCase();
   const offered = media.codecs
     .filter((remote) => remote.name === name && remote.clockRate === clockRate && remote.channels === (channels ?? 1))
-    .map((remote) => ({ remote, rank: rank(codec, remote) }))
+    .map((remote) => ({ remote, rank: rank(codec, remote, sent) }))
     .filter((choice) => choice.rank < Infinity)
     .sort((a, b) => a.rank - b.rank);
   const chosen = offered[0]?.remote;
@@ -96,7 +109,7 @@ export function demandBundled({ bundle }: RemoteDescription, taken: readonly { r
     throw kilnError('notAcceptable', 'its sections are not bundled');
 }
 
-/** Codec of a media type, compared without case; undefined for one that mediasoup does not route. */
+/** Codec of a media type, compared without case; undefined for one that workers do not route. */
 export function codecNamed(mimeType: string): (typeof ROUTED)[number] | undefined {
   return ROUTED.find((codec) => formatOf(codec).mimeType.toLowerCase() === mimeType.toLowerCase());
 }
@@ -107,6 +120,8 @@ export function codecNamed(mimeType: string): (typeof ROUTED)[number] | undefine
 export function rankForReceiving(codec: Codec, remote: RemoteCodec): number {
   const { clockRate, channels = 1 } = formatOf(codec);
   if (remote.clockRate !== clockRate || remote.channels !== channels) return Infinity;
+  // the stream itself has its profile
+  if (codec === 'H265') return isPlainH265(remote) ? 0 : Infinity;
   if (codec !== 'H264') return rank(codec, remote);
   // all profiles are equal; packets of single NAL units need no mode
   return remote.parameters['packetization-mode'] === 2
@@ -125,10 +140,23 @@ export function answeredParameters(offered: RemoteCodec['parameters']): RtpCodec
   return Object.fromEntries(Object.entries(offered).filter(([key]) => ANSWERED_PARAMETERS.has(key)));
 }
 
+/** Whether an H.265 is of one stream, in order (RFC 7798 section 7.1). */
+function isPlainH265({ parameters }: RemoteCodec): boolean {
+  return (parameters['tx-mode'] ?? 'SRST') === 'SRST' && Number(parameters['sprop-max-don-diff'] ?? 0) === 0;
+}
+
 /** Lower is better, Infinity is impossible. */
-function rank(codec: Codec, { parameters }: RemoteCodec): number {
+function rank(codec: Codec, remote: RemoteCodec, sent: RtpCodec['parameters'] = {}): number {
+  const { parameters } = remote;
   if (codec === 'VP9') return Number(parameters['profile-id'] ?? 0) === 0 ? 0 : Infinity;
   if (codec === 'AV1') return Number(parameters.profile ?? 0) === 0 ? 0 : Infinity;
+  if (codec === 'H265') {
+    const [taken, has] = [parameters, sent].map((of) => Number(of['profile-id'] ?? MAIN));
+    // decoders of 10 bits decode what has 8, and no other profile is another's
+    const isDecoded = taken === has || (taken === MAIN_10 && has === MAIN);
+    if (!isDecoded || !isPlainH265(remote)) return Infinity;
+    return taken === has ? 0 : 1;
+  }
   if (codec !== 'H264') return 0;
   const mode = parameters['packetization-mode'];
   // fragments and aggregates need mode 1; peers that give no mode nearly always accept them

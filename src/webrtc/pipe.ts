@@ -1,5 +1,6 @@
 import type { types } from 'mediasoup';
 import type { RtpCodec } from './codecs.ts';
+import { demandSame } from './declared.ts';
 import type { LiveProducer } from './live-producers.ts';
 import type { MediaWorker } from './media-worker.ts';
 
@@ -24,6 +25,7 @@ export async function pipe(
   cname: string,
 ): Promise<Pipe> {
   const [{ worker: origin, producer: first }] = sources as [LiveProducer];
+  for (const { producer } of sources) demandSame(producer, codec);
   const transports: types.PipeTransport[] = [];
   const close = (): void => transports.forEach((transport) => transport.close());
   try {

@@ -1,6 +1,7 @@
 import type { types } from 'mediasoup';
 import type { MediaTrack } from '../../core/track.ts';
 import { formatOf, hasLayers, isKnownFeedback, offeredCodec, type RtpCodec } from '../../webrtc/codecs.ts';
+import { declared } from '../../webrtc/declared.ts';
 import { receiverExtensions } from '../../webrtc/extensions.ts';
 import type { ReceivingMedia } from '../../webrtc/local-description.ts';
 import {
@@ -86,9 +87,9 @@ const MORE_H264 = [
   ['4d001f', 108, 109],
   ['64001f', 112, 113],
 ] as const;
-const OFFERED_VIDEO = ['H264', 'VP8', 'VP9', 'AV1'] as const;
+const OFFERED_VIDEO = ['H264', 'VP8', 'VP9', 'AV1', 'H265'] as const;
 
-/** Sections that Kiln offers: video and audio, in any codec that mediasoup routes. */
+/** Sections that Kiln offers: video and audio, in any codec that workers route. */
 export function offeredMedia(rtx: boolean): ReceivingMedia[] {
   const [h264, ...others] = OFFERED_VIDEO.map((codec) => offeredCodec(codec, rtx, 'All')) as [RtpCodec, ...RtpCodec[]];
   const profiles = MORE_H264.map(([profile, payloadType, rtxPayloadType]): RtpCodec => ({
@@ -125,7 +126,14 @@ export function rtpParameters({ mid, kind, codec, format, extensions, rids, sour
   const { mimeType, clockRate, channels, parameters } = formatOf(codec);
   const { payloadType, rtxPayloadType, feedback } = format;
   const codecs: types.RtpCodecParameters[] = [
-    { mimeType, clockRate, channels, parameters: { ...parameters }, payloadType, rtcpFeedback: [...feedback] },
+    {
+      mimeType: declared(mimeType),
+      clockRate,
+      channels,
+      parameters: { ...parameters },
+      payloadType,
+      rtcpFeedback: [...feedback],
+    },
   ];
   if (rtxPayloadType !== undefined) {
     codecs.push({ mimeType: `${kind}/rtx`, clockRate, payloadType: rtxPayloadType, parameters: { apt: payloadType } });

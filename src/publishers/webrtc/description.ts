@@ -1,6 +1,6 @@
 import type { MediaTrack } from '../../core/track.ts';
 import { kilnError } from '../../errors.ts';
-import { offeredCodec } from '../../webrtc/codecs.ts';
+import { formatParameters, offeredCodec } from '../../webrtc/codecs.ts';
 import { senderExtensions } from '../../webrtc/extensions.ts';
 import {
   DATA_CHANNEL,
@@ -46,7 +46,7 @@ export function planAnswer({ publisher, choices }: Playable, offer: RemoteDescri
     if (track === undefined) return undefined;
     for (const media of offer.media) {
       if (media.kind !== kind || !media.receives) continue;
-      const codec = negotiateCodec(track.codec, media, publisher.config.rtx);
+      const codec = negotiateCodec(track.codec, media, publisher.config.rtx, formatParameters(track));
       if (codec === undefined) continue;
       const extensions = negotiateExtensions(media, senderExtensions(publisher.config), mapsExtensionIds());
       return { kind, mid: media.mid, codec, extensions };
@@ -70,11 +70,11 @@ export function planOffer({ publisher, choices: [selection] }: Playable): Agreem
   const { rtx, bandwidthEstimation } = publisher.config;
   const extensions = senderExtensions(publisher.config);
   const present = KINDS.flatMap((kind): MediaTrack[] => selection[kind].slice(0, 1));
-  const plans = present.map(({ type: kind, codec }, index) => ({
-    kind,
+  const plans = present.map((track, index) => ({
+    kind: track.type,
     mid: `${index}`,
-    codec: offeredCodec(codec, rtx, bandwidthEstimation),
-    extensions: extensions.filter((extension) => extension.kind === kind),
+    codec: { ...offeredCodec(track.codec, rtx, bandwidthEstimation), parameters: formatParameters(track) },
+    extensions: extensions.filter(({ kind }) => kind === track.type),
   }));
   return { selection, plans };
 }

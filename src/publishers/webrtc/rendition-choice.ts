@@ -20,6 +20,8 @@ export interface SentMedia {
   readonly tracks: readonly MediaTrack[];
   /** Goes on with another track, where there are several audio tracks. */
   readonly select?: ((track: AudioTrack) => void) | undefined;
+  /** Calls once, before the next key frame is sent, where the worker does not wait for one itself. */
+  readonly beforeKey?: ((act: () => void) => void) | undefined;
 }
 
 export interface Sent {
@@ -96,9 +98,8 @@ export class RenditionChoice extends EventEmitter<ChoiceEvents> {
   }
 
   async #apply(): Promise<void> {
-    const { consumer } = this.#video ?? {};
     const { video } = this.#wanted;
-    if (consumer !== undefined) this.#pause(consumer, !this.#auto && video === undefined);
+    if (this.#video !== undefined) this.#pause(this.#video, !this.#auto && video === undefined);
     if (this.#auto) await this.#layers?.follow(this.#audioOnly() === undefined);
     else if (video !== undefined) await this.#layers?.fix(video);
     this.#settle();
@@ -113,7 +114,7 @@ export class RenditionChoice extends EventEmitter<ChoiceEvents> {
     const audio = this.#audio;
     if (audio !== undefined) {
       if (rendition.audio !== undefined) audio.select?.(rendition.audio);
-      this.#pause(audio.consumer, rendition.audio === undefined);
+      this.#pause(audio, rendition.audio === undefined);
     }
     const pending = !this.#auto && rendition.video?.id !== this.#wanted.video?.id;
     if (!changed && (pending || !this.#owed)) return;
@@ -151,16 +152,28 @@ export class RenditionChoice extends EventEmitter<ChoiceEvents> {
   }
 
   /** Pauses or resumes once the worker has done the request before. */
-  #pause(consumer: types.Consumer, paused: boolean): void {
+  #pause({ consumer, beforeKey }: SentMedia, paused: boolean): void {
     this.#paused.set(consumer, paused);
     if (!this.#started || this.#pausing.has(consumer)) return;
     this.#pausing.add(consumer);
     const work = async () => {
       while (consumer.paused !== this.#paused.get(consumer)) {
-        await (this.#paused.get(consumer) === true ? consumer.pause() : consumer.resume());
+        if (this.#paused.get(consumer) === true) await consumer.pause();
+        else if (beforeKey === undefined) await consumer.resume();
+        else await this.#resumeAtKey(consumer, beforeKey);
       }
       this.#pausing.delete(consumer);
     };
     work().catch((error: unknown) => this.emit('fault', error));
+  }
+
+  /** Resumes with the next key frame, unless the viewer is to get no video by then. */
+  #resumeAtKey(consumer: types.Consumer, beforeKey: NonNullable<SentMedia['beforeKey']>): Promise<void> {
+    return new Promise((done) => {
+      beforeKey(() => {
+        const isWanted = !consumer.closed && this.#paused.get(consumer) === false;
+        done(isWanted ? consumer.resume() : undefined);
+      });
+    });
   }
 }

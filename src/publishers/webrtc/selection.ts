@@ -19,9 +19,14 @@ export interface Selection {
   readonly audio: readonly AudioTrack[];
 }
 
-/** First video and audio of supported codecs, Opus where there is any; undefined when there is neither. */
+/**
+ * First video and audio of supported codecs, Opus where there is any; undefined when there is neither. H.265 is another rendition
+ * beside a video that more viewers decode.
+ */
 export function defaultPlaylist(tracks: readonly Track[]): Playlist | undefined {
-  const video = tracks.find((track) => track.type === 'video' && isRoutable(track));
+  const videos = tracks.filter((track) => track.type === 'video').filter(isRoutable);
+  const h265 = videos.find(isH265);
+  const video = videos.find((track) => !isH265(track)) ?? h265;
   const audio = preferredAudio(tracks.filter((track) => track.type === 'audio').filter(isRoutable));
   if (video === undefined && audio === undefined) return undefined;
   return {
@@ -33,7 +38,12 @@ export function defaultPlaylist(tracks: readonly Track[]): Playlist | undefined 
       hlsChunklistPathDepth: -1,
       enableTsPackaging: false,
     },
-    renditions: [{ name: 'default', videoVariantName: video?.name, audioVariantName: audio?.name }],
+    renditions: [
+      { name: 'default', videoVariantName: video?.name, audioVariantName: audio?.name },
+      ...(h265 === undefined || h265 === video
+        ? []
+        : [{ name: 'h265', videoVariantName: h265?.name, audioVariantName: audio?.name }]),
+    ],
   };
 }
 
@@ -47,16 +57,30 @@ export function expectedTracks(stream: OutputStream): MediaTrack[] {
   return [...stream.tracks, ...awaited].filter(isMedia).sort((one, other) => one.id - other.id);
 }
 
+function isH265({ codec }: MediaTrack): boolean {
+  return codec === 'H265';
+}
+
 /**
- * Selects the renditions of a playlist that can be sent: one selection for each video codec, in the order of the playlist. A
- * codec that cannot have layers has the renditions of its first track only. All audio is of one codec, Opus where there is any.
+ * Selects the renditions of a playlist that can be sent: one selection for each video codec, in the order of the playlist, but
+ * H.265 last: where there is other video, it is for viewers who have nothing else of the playlist. A codec that cannot have layers has the renditions of its first track only. All audio is of one codec, Opus where there is any.
  *
  * Renditions without video are included where the playlist has no others, or its options want them. A rendition is left out if it
  * has none of its tracks, lacks one that others have, or has the name of another.
  * @returns empty when nothing is left
  */
 export function selections(stream: OutputStream, playlist: Playlist): Selection[] {
-  const found = playable(expectedTracks(stream), playlist);
+  const tracks = expectedTracks(stream);
+  const others = selectionsOf(tracks, playlist, (track) => isRoutable(track) && !isH265(track));
+  const h265 = selectionsOf(tracks, playlist, isRoutable).filter(({ video }) => video.some(isH265));
+  const isVideo = ({ video }: Selection) => video.length > 0;
+  return [...others.filter(isVideo), ...h265, ...others.filter((one) => !isVideo(one))];
+}
+
+type Takes = (track: MediaTrack) => boolean;
+
+function selectionsOf(tracks: readonly MediaTrack[], playlist: Playlist, takes: Takes): Selection[] {
+  const found = playable(tracks, playlist, takes);
   const codecs = new Set(found.flatMap(({ video }) => video?.codec ?? []));
   if (codecs.size === 0) return found.length === 0 ? [] : [selectionOf(playlist, found)];
   const audioOnly = playlist.options.webrtcAudioOnlyFallback;
@@ -80,13 +104,13 @@ function selectionOf(playlist: Playlist, renditions: readonly PlayableRendition[
 }
 
 /** Finds renditions that have tracks; those that lack a named one only where no other with video is whole. */
-function playable(tracks: readonly MediaTrack[], playlist: Playlist): PlayableRendition[] {
+function playable(tracks: readonly MediaTrack[], playlist: Playlist, takes: Takes): PlayableRendition[] {
   const found = new Map<string, { readonly rendition: PlayableRendition; readonly whole: boolean }>();
-  const audios = playlist.renditions.map((one) => named(tracks, 'audio', one.audioVariantName, one.audioIndex));
+  const audios = playlist.renditions.map((one) => named(tracks, takes, 'audio', one.audioVariantName, one.audioIndex));
   const sent = preferredAudio(audios.filter((track) => track !== undefined))?.codec;
   for (const [index, rendition] of playlist.renditions.entries()) {
     const { name = `${index}`, videoVariantName, videoIndex, audioVariantName } = rendition;
-    const video = named(tracks, 'video', videoVariantName, videoIndex);
+    const video = named(tracks, takes, 'video', videoVariantName, videoIndex);
     const audio = audios[index]?.codec === sent ? audios[index] : undefined;
     if ((video === undefined && audio === undefined) || found.has(name)) continue;
     const whole =
@@ -102,6 +126,7 @@ function playable(tracks: readonly MediaTrack[], playlist: Playlist): PlayableRe
 
 function named<T extends MediaTrack['type']>(
   tracks: readonly MediaTrack[],
+  takes: Takes,
   type: T,
   name: string | undefined,
   index = 0,
@@ -111,5 +136,5 @@ function named<T extends MediaTrack['type']>(
     (track): track is Extract<MediaTrack, { type: T }> => track.type === type && track.name === name,
   );
   const track = variant[index];
-  return track !== undefined && isRoutable(track) ? track : undefined;
+  return track !== undefined && takes(track) ? track : undefined;
 }

@@ -6,7 +6,9 @@ import type { OutputStream } from '../../core/output-stream.ts';
 import type { Track } from '../../core/track.ts';
 import { kilnError } from '../../errors.ts';
 import type { HostCandidate, TransportChoice } from '../../webrtc/candidate.ts';
+import type { RtpCodec } from '../../webrtc/codecs.ts';
 import { consume } from '../../webrtc/consume.ts';
+import { named } from '../../webrtc/declared.ts';
 import type { DataChannelMedia, SendingMedia } from '../../webrtc/local-description.ts';
 import type { MediaWorker } from '../../webrtc/media-worker.ts';
 import { PeerLink, type PeerEnd } from '../../webrtc/peer-link.ts';
@@ -33,6 +35,7 @@ const MAX_RECEIVED_BYTES = 16 * 1024;
 
 interface Media extends SentMedia {
   readonly mid: string;
+  readonly codec: RtpCodec;
   readonly outlet: ViewerOutlet;
 }
 
@@ -95,7 +98,9 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
   }
 
   get media(): readonly SendingMedia[] {
-    return this.#media.map(({ kind, mid, consumer }) => ({ kind, mid, rtpParameters: consumer.rtpParameters }));
+    return this.#media.map(({ kind, mid, codec, consumer }) => {
+      return { kind, mid, rtpParameters: named(consumer.rtpParameters, codec) };
+    });
   }
 
   get events(): Omit<DataChannelMedia, 'sctpPort'> | undefined {
@@ -226,7 +231,16 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
         this.close('the stream is no longer sent', outlet.worker.closed ? 'lost' : 'over'),
       );
       if (this.#closed) throw kilnError('mediaUnavailable');
-      this.#media.push({ kind, mid, outlet, consumer, tracks: outlet.tracks, select: outlet.select });
+      this.#media.push({
+        kind,
+        mid,
+        codec,
+        outlet,
+        consumer,
+        tracks: outlet.tracks,
+        select: outlet.select,
+        beforeKey: outlet.beforeKey,
+      });
     } catch (error) {
       outlet.release();
       throw error;

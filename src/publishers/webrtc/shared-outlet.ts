@@ -9,6 +9,7 @@ const LINGER_MS = 3000;
 /** Source of an outlet, which the outlet closes. */
 export interface OutletSource {
   readonly producer: types.Producer;
+  readonly beforeKey?: ViewerOutlet['beforeKey'];
   close(): void;
 }
 
@@ -55,8 +56,8 @@ export class SharedOutlet {
       if (this.#users === 0 && !this.#closed) this.#linger = setTimeout(() => this.close(), LINGER_MS);
     };
     try {
-      const { producer } = await this.#source;
-      return { producer, worker, tracks, release };
+      const { producer, beforeKey } = await this.#source;
+      return { producer, worker, tracks, beforeKey, release };
     } catch (error) {
       release();
       throw error;

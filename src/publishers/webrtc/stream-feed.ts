@@ -8,7 +8,7 @@ import type { Stream } from '../../core/stream.ts';
 import type { AudioTrack, MediaTrack } from '../../core/track.ts';
 import { kilnError } from '../../errors.ts';
 import { FaultLog, type Logger } from '../../log/log.ts';
-import { codecKey, type RtpCodec } from '../../webrtc/codecs.ts';
+import { codecKey, hasKnownKeys, type RtpCodec } from '../../webrtc/codecs.ts';
 import type { LiveProducer, LiveProducers } from '../../webrtc/live-producers.ts';
 import { pipe } from '../../webrtc/pipe.ts';
 import { playoutDelayExtension } from '../../webrtc/extensions.ts';
@@ -135,6 +135,7 @@ export class StreamFeed {
       worker,
       opened.then((made) => ({
         producer: made.producer,
+        beforeKey: feed.tracks.every((track) => hasKnownKeys(track.codec)) ? undefined : (act) => feed.beforeKey(act),
         close: () => {
           detach?.();
           made.direct.close();

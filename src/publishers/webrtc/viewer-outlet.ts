@@ -10,5 +10,7 @@ export interface ViewerOutlet {
   readonly tracks: readonly MediaTrack[];
   /** Goes on with another track; only for audio of a single viewer. */
   readonly select?: (track: AudioTrack) => void;
+  /** Calls once, before the next key frame is sent; only where the worker does not wait for one. */
+  readonly beforeKey?: ((act: () => void) => void) | undefined;
   readonly release: () => void;
 }

@@ -1,5 +1,6 @@
 import type { types } from 'mediasoup';
 import type { RtpCodec } from '../codecs.ts';
+import { declared } from '../declared.ts';
 import type { MediaWorker } from '../media-worker.ts';
 import type { RtpChannel } from '../rtp-channel.ts';
 
@@ -33,7 +34,15 @@ export async function openOutlet(
   try {
     const { mimeType, clockRate, channels, parameters } = codec;
     const producer = await worker.produce(direct, codec, {
-      codecs: [{ mimeType, clockRate, channels, parameters: { ...parameters }, payloadType: FEED_PAYLOAD_TYPE }],
+      codecs: [
+        {
+          mimeType: declared(mimeType) as types.RtpCodecParameters['mimeType'],
+          clockRate,
+          channels,
+          parameters: { ...parameters },
+          payloadType: FEED_PAYLOAD_TYPE,
+        },
+      ],
       encodings: ssrcs.map((ssrc) => ({ ssrc })),
       headerExtensions: [...extensions],
       rtcp: { cname },

@@ -22,6 +22,8 @@ export class SourceFeed {
   readonly #layers: readonly TrackFeed[];
   readonly #reports: Reports;
   readonly #alignment: Alignment | undefined;
+  /** Called before the next key frame is sent. */
+  #waiting: (() => void)[] = [];
 
   /** @param tracks lowest first, all of one codec */
   constructor(tracks: readonly MediaTrack[], options: FeedOptions) {
@@ -44,6 +46,11 @@ export class SourceFeed {
     return () => this.#outlets.delete(outlet);
   }
 
+  /** Calls once, right before the packets of the next key frame: what is asked of a worker then it does before it gets them. */
+  beforeKey(act: () => void): void {
+    this.#waiting.push(act);
+  }
+
   /** Sends a packet of one of the tracks; ignores others. */
   take(packet: Packet): void {
     if (this.#outlets.size === 0) return;
@@ -59,9 +66,11 @@ export class SourceFeed {
 
   close(): void {
     this.#alignment?.close();
+    this.#waiting = [];
   }
 
   #send(layer: number, packet: Packet, lateMs: number): void {
+    if (packet.key && this.#waiting.length > 0) for (const act of this.#waiting.splice(0)) act();
     const now = Date.now();
     this.#layers[layer]?.send(packet, now, lateMs + layer * LAYER_STEP_MS);
     this.#reports.tick(now);

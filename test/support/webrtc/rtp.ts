@@ -100,6 +100,37 @@ export function depacketizeH264(payloads: readonly Buffer[]): Buffer[] {
   return nals;
 }
 
+/** NAL units of RTP payloads (RFC 7798 section 4.4): single, AP, FU, without decoding order numbers. */
+export function depacketizeH265(payloads: readonly Buffer[]): Buffer[] {
+  const nals: Buffer[] = [];
+  let fragments: Buffer[] | undefined;
+  for (const payload of payloads) {
+    const type = (payload.readUInt8(0) >> 1) & 0x3f;
+    if (type === 48) {
+      for (let at = 2; at < payload.length;) {
+        const size = payload.readUInt16BE(at);
+        if (at + 2 + size > payload.length) throw new Error('a unit runs past its AP');
+        nals.push(payload.subarray(at + 2, at + 2 + size));
+        at += 2 + size;
+      }
+    } else if (type === 49) {
+      const header = payload.readUInt8(2);
+      const first = (payload.readUInt8(0) & 0x81) | ((header & 0x3f) << 1);
+      if (header & 0x80) fragments = [Buffer.of(first, payload.readUInt8(1))];
+      if (fragments === undefined) throw new Error('a fragment without its start');
+      fragments.push(payload.subarray(3));
+      if (header & 0x40) {
+        nals.push(Buffer.concat(fragments));
+        fragments = undefined;
+      }
+    } else {
+      nals.push(payload);
+    }
+  }
+  if (fragments !== undefined) throw new Error('a fragmented unit without its end');
+  return nals;
+}
+
 /** A VP8 frame of RTP payloads and its picture id (RFC 7741 section 4.2). */
 export function depacketizeVp8(payloads: readonly Buffer[]): { pictureId: number; frame: Buffer } {
   let pictureId = -1;

@@ -1,6 +1,8 @@
 import { buildAvcConfig } from '../../../src/codecs/h264-config.ts';
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
+import * as hevc from '../../../src/codecs/h265.ts';
+import { buildHevcConfig } from '../../../src/codecs/h265-config.ts';
 import { canonicalize, isKeyNal, isParameterSet, nalType, NAL } from '../../../src/codecs/h264.ts';
 import { joinNals, splitAnnexB } from '../../../src/codecs/nal.ts';
 import { VIDEO_TIMEBASE } from '../../../src/core/timebase.ts';
@@ -125,6 +127,35 @@ export async function h264(options: H264Options = {}): Promise<Media<VideoTrack>
     },
     frames,
   };
+}
+
+/** A moving test picture in H.265, of slices that take one packet or several; every 15th frame is a key frame. */
+export async function h265({ seconds = 2, kbit = 900 } = {}): Promise<Media<VideoTrack>> {
+  const [width, height, fps, gop] = [320, 180, 30, 15];
+  const picture = `testsrc2=size=${width}x${height}:rate=${fps},noise=alls=6:allf=t,format=yuv420p`;
+  const settings =
+    `keyint=${gop}:min-keyint=${gop}:scenecut=0:open-gop=0:bframes=0:repeat-headers=1:aud=1:` +
+    'slices=2:log-level=none';
+  const input = ['-f', 'lavfi', '-i', picture, '-t', `${seconds}`];
+  const encoder = ['-c:v', 'libx265', '-preset', 'ultrafast', '-b:v', `${kbit}k`, '-x265-params', settings];
+  const stream = await ffmpeg([...input, ...encoder, '-f', 'hevc', 'pipe:1']);
+  const nals = splitAnnexB(stream);
+  const set = (type: number) => nals.filter((nal) => hevc.nalType(nal) === type).slice(0, 1);
+  const config = buildHevcConfig({ vps: set(hevc.NAL.vps), sps: set(hevc.NAL.sps), pps: set(hevc.NAL.pps) });
+  const units: Buffer[][] = [];
+  for (const nal of nals) {
+    if (hevc.nalType(nal) === hevc.NAL.delimiter) units.push([]);
+    else units.at(-1)?.push(nal);
+  }
+  const frames = units.map((unit) => ({
+    data: hevc.canonicalize(joinNals(unit), 4).data,
+    key: unit.some(hevc.isKeyNal),
+    duration: 90_000 / fps,
+    delay: 0,
+  }));
+  const form = { id: 0, name: 'video', type: 'video', codec: 'H265', timebase: VIDEO_TIMEBASE, bypass: true } as const;
+  const size = { width, height, bitrate: kbit * 1000, framerate: fps, keyFrameInterval: 0 };
+  return { track: { ...form, ...size, config }, frames };
 }
 
 /** By how many pictures one is shown behind its decoding, by its place in its group, whose last one is none between others. */

@@ -6,7 +6,7 @@ const { PeerConnection: Peer, Video, Audio } = nodeDataChannel;
 export type Kind = 'video' | 'audio';
 
 export interface PeerOptions {
-  readonly video?: 'H264' | 'VP8' | 'VP9' | false;
+  readonly video?: 'H264' | 'H265' | 'AV1' | 'VP8' | 'VP9' | false;
   readonly audio?: boolean;
   /** It asks for events: a data channel that both ends know of beforehand. */
   readonly events?: boolean;
@@ -57,6 +57,8 @@ export class WhepPeer {
     if (video !== false) {
       const media = new Video('v', 'RecvOnly');
       if (video === 'H264') media.addH264Codec(PEER_TYPES.H264, profile);
+      else if (video === 'H265') media.addH265Codec(PEER_TYPES.H265);
+      else if (video === 'AV1') media.addAV1Codec(PEER_TYPES.AV1);
       else if (video === 'VP8') media.addVP8Codec(PEER_TYPES.VP8);
       else media.addVP9Codec(PEER_TYPES.VP9);
       this.#receive(this.#connection.addTrack(media), 'video');

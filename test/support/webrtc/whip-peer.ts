@@ -97,6 +97,7 @@ export class WhipPeer {
         type === 'video' ? new Video(mids[index] ?? 'v', 'SendOnly') : new Audio(mids[index] ?? 'a', 'SendOnly');
       if (section instanceof Audio) section.addOpusCodec(payloadType);
       else if (codec === 'H264') section.addH264Codec(payloadType, PROFILE);
+      else if (codec === 'H265') section.addH265Codec(payloadType);
       else if (codec === 'VP8') section.addVP8Codec(payloadType);
       else if (codec === 'AV1') section.addAV1Codec(payloadType);
       else section.addVP9Codec(payloadType);

@@ -7,6 +7,7 @@ test("payload types of offers are the protocol's, retransmissions included", (t)
     ['VP8', 96, 97],
     ['H264', 98, 99],
     ['AV1', 102, 103],
+    ['H265', 100, 101],
   ] as const) {
     const offered = offeredCodec(codec, true, 'All');
     t.is(offered.payloadType, media);

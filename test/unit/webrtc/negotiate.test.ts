@@ -80,6 +80,34 @@ test('VP9 and AV1 go in profile 0 only', (t) => {
   t.is(negotiateCodec('VP8', vp9, false), undefined);
 });
 
+const H265 = ['a=rtpmap:49 H265/90000', 'a=fmtp:49 level-id=180;profile-id=1;tier-flag=0;tx-mode=SRST'];
+const H265_10_BIT = ['a=rtpmap:51 H265/90000', 'a=fmtp:51 level-id=180;profile-id=2;tier-flag=0;tx-mode=SRST'];
+
+test('H.265 goes to a profile that decodes it, in one stream and in order', (t) => {
+  const sent = (profile: number) => ({ 'profile-id': profile });
+  const both = video(...H265_10_BIT, ...H265);
+  t.like(negotiateCodec('H265', both, true, sent(1)), {
+    mimeType: 'video/H265',
+    payloadType: 49,
+    parameters: { 'level-id': 180, 'profile-id': 1, 'tier-flag': 0, 'tx-mode': 'SRST' },
+  });
+  t.is(negotiateCodec('H265', both, true, sent(2))?.payloadType, 51);
+  t.is(negotiateCodec('H265', video(...H265_10_BIT), true, sent(1))?.payloadType, 51);
+  t.is(negotiateCodec('H265', video(...H265), true, sent(2)), undefined);
+  t.is(negotiateCodec('H265', video(...H265), true, sent(4)), undefined);
+  // parameters that are not there mean the first profile (RFC 7798 section 7.1)
+  t.like(negotiateCodec('H265', video('a=rtpmap:96 H265/90000'), true), { payloadType: 96, parameters: {} });
+  for (const not of ['tx-mode=MRST', 'sprop-max-don-diff=2'])
+    t.is(negotiateCodec('H265', video('a=rtpmap:96 H265/90000', `a=fmtp:96 ${not}`), true), undefined);
+  t.is(negotiateCodec('H265', video('a=rtpmap:45 AV1/90000'), true), undefined);
+  t.is(negotiateCodec('AV1', both, true), undefined);
+});
+
+test('H.265 of a payload type below 96 has no retransmissions of its own where theirs is below it too', (t) => {
+  t.is(negotiateCodec('H265', video(...H265, ...rtx(50, 49)), true)?.rtxPayloadType, undefined);
+  t.is(negotiateCodec('H265', video(...H265, ...rtx(100, 49)), true)?.rtxPayloadType, 100);
+});
+
 test('a retransmission whose payload type cannot be given is left out', (t) => {
   const media = video(...h264(108, '42e01f'), ...rtx(40, 108));
   t.is(negotiateCodec('H264', media, true)?.rtxPayloadType, undefined);

@@ -44,7 +44,7 @@ const both = (name: string, videoVariantName: string, audioVariantName = 'sound'
 test('each video codec has the renditions of its own, in the order of the playlist', (t) => {
   const renditions = [both('a', 'vp8'), both('b', 'high'), both('c', 'low'), both('d', 'h265')];
   const found = choices([HIGH, LOW, VP8, H265, SOUND], renditions);
-  t.deepEqual(names(found), [['a'], ['b', 'c']]);
+  t.deepEqual(names(found), [['a'], ['b', 'c'], ['d']]);
   t.deepEqual(found[1]?.video, [HIGH, LOW]);
   t.deepEqual(found[1]?.audio, [SOUND]);
 });
@@ -64,7 +64,7 @@ test('renditions of tracks that are not there and names that are taken are left 
   ];
   t.deepEqual(names(choices([HIGH, LOW, SOUND, AAC], renditions)), [['a']]);
   t.deepEqual(names(choices([HIGH, LOW, AAC], renditions)), [['a', 'c', 'd']], 'without sound where there is none');
-  t.deepEqual(choices([H265, AAC], renditions), []);
+  t.deepEqual(choices([AAC], renditions), []);
 });
 
 test('a rendition that an encoder is about to put out can be chosen, and one that it has failed at can not', (t) => {
@@ -129,4 +129,28 @@ test('all audio of a playlist is of one codec, Opus where there is any', (t) => 
   );
   const [alone] = choices([HIGH, LOW, telephone], renditions.slice(0, 1));
   t.deepEqual(alone?.audio, [telephone]);
+});
+
+test('H.265 is for those who have nothing else of a playlist, whatever its order', (t) => {
+  const renditions = [both('a', 'h265'), both('b', 'high'), both('c', 'low', 'absent')];
+  t.deepEqual(names(choices([H265, HIGH, LOW, SOUND], renditions)), [['b'], ['a']]);
+  t.deepEqual(
+    names(choices([H265, HIGH, SOUND], [both('a', 'h265'), both('b', 'high', 'absent')])),
+    [['b'], ['a']],
+    'what others get does not depend on it',
+  );
+  const [first, second] = choices([H265, SOUND], [both('a', 'h265')]);
+  t.deepEqual([first?.video, second?.video], [[H265], []]);
+});
+
+test('a default playlist has H.265 alone where there is no other video, else as another rendition', (t) => {
+  const of = (...tracks: readonly Track[]) =>
+    defaultPlaylist(tracks)?.renditions.map(({ name, videoVariantName }) => [name, videoVariantName]);
+  t.deepEqual(of(H265, SOUND), [['default', 'h265']]);
+  t.deepEqual(of(H265, HIGH, SOUND), [
+    ['default', 'high'],
+    ['h265', 'h265'],
+  ]);
+  t.deepEqual(of(HIGH, SOUND), [['default', 'high']]);
+  t.deepEqual(of(SOUND), [['default', undefined]]);
 });
