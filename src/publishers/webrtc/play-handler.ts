@@ -1,5 +1,6 @@
 import type { WebrtcBindConfig } from '../../config/model.ts';
 import type { Registry } from '../../core/registry.ts';
+import { kilnError } from '../../errors.ts';
 import { isEstimated } from '../../webrtc/extensions.ts';
 import { readOffer } from '../../webrtc/negotiate.ts';
 import { peerRole } from '../../webrtc/peer-link.ts';
@@ -71,7 +72,7 @@ export class PlayHandler implements SignallingHandler {
   }
 }
 
-/** Applies a viewer's answer: rejected media are not sent. */
+/** Applies a viewer's answer: rejected media are not sent. @throws nothingPlayable when all are */
 async function connect(session: WebrtcSession, answer: RemoteDescription): Promise<void> {
   let reports = false;
   for (const { mid, kind, rtpParameters } of session.media) {
@@ -81,6 +82,7 @@ async function connect(session: WebrtcSession, answer: RemoteDescription): Promi
     if (!taken) session.drop(mid);
     else if (kind === 'video') reports = isReported(section);
   }
+  if (session.media.length === 0) throw kilnError('nothingPlayable');
   await session.connect({ fingerprint: answer.fingerprint, role: peerRole(answer.setup), reports });
 }
 

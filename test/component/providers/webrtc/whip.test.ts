@@ -176,6 +176,7 @@ test('one stream is taken of a simulcast in a codec without qualities', async (t
     [
       [98, 'VP9'],
       [45, 'AV1'],
+      [49, 'H265'],
     ] as const
   ).entries()) {
     const lines = [

@@ -170,3 +170,15 @@ test('an offer on the WebSocket has H.265 with what the track is, where there is
   t.regex(sdp, /^a=fmtp:100 level-id=\d+;profile-id=1;tier-flag=0;tx-mode=SRST\r$/m);
   t.regex(sdp, /^a=fmtp:101 apt=100\r$/m);
 });
+
+test('a viewer that answers without the only media of an offer is refused', async (t) => {
+  const { url, stream } = await start(t, [picture]);
+  const client = await SignallingClient.open(`${url.replace('http', 'ws')}/app/stream`);
+  t.teardown(() => client.socket.close());
+  client.send({ command: 'request_offer' });
+  const offer = await client.next(({ command }) => command === 'offer');
+  const sdp = offerOf([{ ...H264_VIDEO, port: 0, direction: 'inactive' }]).replace('actpass', 'active');
+  client.send({ command: 'answer', id: offer?.id, peer_id: 0, sdp: { type: 'answer', sdp } });
+  t.like(await client.next(({ error }) => error !== undefined), { code: 404, error: 'Cannot create offer' });
+  await until('it is gone', () => stream.output.sessions.size === 0);
+});
