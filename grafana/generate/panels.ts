@@ -429,6 +429,21 @@ const QUALITY: DashboardSpec = {
       ],
     },
     {
+      title: 'WebRTC',
+      panels: [
+        graph(
+          'Packet loss',
+          'percentunit',
+          quantiles(ONE_STREAM, STREAM_NAME, 'kiln_player_packet_loss_ratio', STREAM),
+          { about: 'Packets that were lost on the way to viewers, before retransmissions.', limits: [0.02, 0.1] },
+        ),
+        graph('Round trip', 's', quantiles(ONE_STREAM, STREAM_NAME, 'kiln_player_round_trip_seconds', STREAM), {
+          about: 'Time to viewers and back.',
+          limits: [0.3, 1],
+        }),
+      ],
+    },
+    {
       title: 'Renditions',
       panels: [
         graph(

@@ -1,5 +1,6 @@
 import { BoundedMap } from '../lib/bounded-map.ts';
 import { shortDigest } from '../lib/short-digest.ts';
+import type { Reception } from './figures.ts';
 import { readReport, type Report } from './report.ts';
 import { StreamQuality, type Source, type StreamNames } from './stream-quality.ts';
 
@@ -9,7 +10,8 @@ const MAX_STREAMS = 2000;
 const MAX_SESSIONS = 20_000;
 
 /**
- * Counts reports of players of this node about their playback by CMCD (CTA-5004, CTA-5004-B), by stream and rendition. Only these sums
+ * Counts reports of players of this node about their playback, by stream and rendition: CMCD (CTA-5004, CTA-5004-B) of HLS, and receiver
+ * reports of WebRTC. Only these sums
  * leave the node; ids of sessions stay here, and those of content are not read.
  */
 export class QualityReports {
@@ -42,13 +44,22 @@ export class QualityReports {
       this.counts.malformed++;
       return;
     }
-    const stream = this.#bySource.get(source) ?? this.#follow(source, names);
+    const stream = this.#of(source, names);
     if (stream === undefined) {
       this.counts.unlisted++;
       return;
     }
     this.counts[mode]++;
     stream.add(report, rendition, this.#droppedSince(report));
+  }
+
+  /** Counts how a stream came to one WebRTC viewer. Parameters as of `take`. */
+  takeReception(reception: Reception, source: Source, names: StreamNames, rendition?: string): void {
+    this.#of(source, names)?.addReception(reception, rendition);
+  }
+
+  #of(source: Source, names: StreamNames): StreamQuality | undefined {
+    return this.#bySource.get(source) ?? this.#follow(source, names);
   }
 
   #follow(source: Source, names: StreamNames): StreamQuality | undefined {

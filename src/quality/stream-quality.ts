@@ -1,4 +1,4 @@
-import { Figures } from './figures.ts';
+import { Figures, type Reception } from './figures.ts';
 import type { Report } from './report.ts';
 
 /** Renditions of one stream with figures of their own. */
@@ -44,6 +44,12 @@ export class StreamQuality {
   add(report: Report, rendition: string | undefined, dropped: number): void {
     this.all.add(report, dropped);
     if (rendition !== undefined) this.#of(rendition)?.add(report, dropped);
+  }
+
+  /** @param rendition undefined where that is not known */
+  addReception(reception: Reception, rendition: string | undefined): void {
+    this.all.addReception(reception);
+    if (rendition !== undefined) this.#of(rendition)?.addReception(reception);
   }
 
   #of(rendition: string): Figures | undefined {

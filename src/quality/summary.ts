@@ -24,13 +24,15 @@ const FIGURES = {
   latencySeconds: Type.Optional(Distribution),
   playbackRate: Type.Optional(Distribution),
   bufferSeconds: Type.Optional(Distribution),
+  lossRatio: Type.Optional(Distribution),
+  roundTripSeconds: Type.Optional(Distribution),
 };
 const FiguresSummary = Type.Object(FIGURES);
 type FiguresSummary = Static<typeof FiguresSummary>;
 
 const COUNTS = ['reports', 'starvations', 'droppedFrames'] as const;
 
-/** Summary of the reports of players about an output stream, by CMCD. A distribution without values is left out. */
+/** Summary of the reports of players about an output stream. A distribution without values is left out. */
 export const QualitySummary = Type.Object({
   vhost: Type.String(),
   app: Type.String(),

@@ -101,6 +101,7 @@ async function* openWebrtc({
   registry,
   admission: { access },
   webrtc,
+  quality,
   log,
 }: ListenerContext): AsyncIterable<Listener> {
   const {
@@ -114,6 +115,7 @@ async function* openWebrtc({
     access,
     pool: webrtc.pool,
     producers: webrtc.producers,
+    quality,
     bind,
     log,
   });

@@ -3,6 +3,7 @@ import test from 'ava';
 import type { Page } from 'playwright-core';
 import type { MediaTrack } from '../../src/core/track.ts';
 import { launchBrowser } from '../support/hls/browser.ts';
+import { qualitySummaries } from '../../src/quality/summary.ts';
 import { LiveStream } from '../support/server/live-stream.ts';
 import { cuePacket, dataTrack, eventPacket, subtitleTrack } from '../support/media/packets.ts';
 import { until } from '../support/time/until.ts';
@@ -66,6 +67,23 @@ for (const [codec, video] of Object.entries(codecs)) {
     t.true(lost < frames / 4, `${lost} packets are lost`);
   });
 }
+
+test('the way to a browser is known by its receiver reports', async (t) => {
+  const { registry, quality, url } = await startWebrtc(t);
+  const live = new LiveStream(registry, [picture, sound]);
+  t.teardown(() => live.close());
+  const page = await openPage(url);
+  t.teardown(() => page.close());
+  await page.evaluate(`playWhep('${url}/app/stream?direction=whep')`);
+  const row = await until('a report is counted', () => qualitySummaries(quality.streams, 'one')[0]);
+  const { count, average } = row.roundTripSeconds ?? { count: 0, average: 0 };
+  t.true(count > 0 && average > 0 && average < 5, `${average}`);
+  t.is(row.lossRatio?.count, count);
+  t.regex(row.renditions[0]?.rendition ?? '', /^video_\d+$/);
+  await page.close();
+  live.close();
+  t.deepEqual(quality.streams, []);
+});
 
 for (const codec of ['PCMU', 'PCMA', 'G722'] as const) {
   test(`Chromium plays H.264 and ${codec} as it was published by WHEP`, async (t) => {

@@ -7,6 +7,7 @@ import type { Logger } from '../../log/log.ts';
 import type { LiveProducers } from '../../webrtc/live-producers.ts';
 import type { SignallingHandler } from '../../webrtc/signalling/handler.ts';
 import type { WorkerPool } from '../../webrtc/worker-pool.ts';
+import type { QualityReports } from '../../quality/quality-reports.ts';
 import { PlaySessions } from './play-sessions.ts';
 import { StreamPublisher } from './stream-publisher.ts';
 import { PlayHandler } from './play-handler.ts';
@@ -16,6 +17,7 @@ export interface WebrtcPublisherOptions {
   readonly access: Access;
   readonly pool: WorkerPool;
   readonly producers: LiveProducers;
+  readonly quality: QualityReports;
   readonly bind: WebrtcBindConfig;
   readonly log: Logger;
 }
@@ -28,14 +30,16 @@ export class WebrtcPublisher {
   readonly #registry: Registry;
   readonly #pool: WorkerPool;
   readonly #producers: LiveProducers;
+  readonly #quality: QualityReports;
   readonly #log: Logger;
   readonly #streams = new Map<OutputStream, StreamPublisher>();
   readonly #timer = setInterval(() => this.#tick(), TICK_MS).unref();
 
-  constructor({ registry, access, pool, producers, bind, log }: WebrtcPublisherOptions) {
+  constructor({ registry, access, pool, producers, quality, bind, log }: WebrtcPublisherOptions) {
     this.#registry = registry;
     this.#pool = pool;
     this.#producers = producers;
+    this.#quality = quality;
     this.#log = log.child({ module: 'webrtc' });
     const { iceCandidates } = bind;
     const sessions = new PlaySessions({ access, pool, iceCandidates, publishers: this.#streams });
@@ -56,7 +60,7 @@ export class WebrtcPublisher {
     if (config === undefined || stream.closed || this.#streams.has(stream)) return;
     // viewers may follow, and none is to wait for it
     void this.#pool.ready();
-    const publisher = new StreamPublisher(stream, application, config, this.#producers, this.#log);
+    const publisher = new StreamPublisher(stream, application, config, this.#producers, this.#quality, this.#log);
     this.#streams.set(stream, publisher);
     stream.once('close', (reason) => {
       this.#streams.delete(stream);

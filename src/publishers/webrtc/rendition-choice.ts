@@ -69,6 +69,11 @@ export class RenditionChoice extends EventEmitter<ChoiceEvents> {
     }
   }
 
+  /** The rendition that the viewer gets. */
+  get current(): PlayableRendition {
+    return this.#current;
+  }
+
   get auto(): boolean {
     return this.#auto;
   }

@@ -17,6 +17,7 @@ import type { SessionEnd } from '../../webrtc/signalling/handler.ts';
 import type { EventPlan, MediaPlan } from './agreement.ts';
 import type { EventOutlet } from './event-feed.ts';
 import { initialBitrate } from './layer-control.ts';
+import { ReceiverReports } from './receiver-reports.ts';
 import { RenditionChoice, type SentMedia } from './rendition-choice.ts';
 import type { PlayableRendition, Selection } from './selection.ts';
 import type { ViewerOutlet } from './viewer-outlet.ts';
@@ -65,6 +66,7 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
   #link: PeerLink | undefined;
   #choice: RenditionChoice | undefined;
   #meter: TransportMeter | undefined;
+  #receiver: ReceiverReports | undefined;
   #connected = false;
   /** Media was sent at the last check. */
   #flows = false;
@@ -189,9 +191,11 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
     }
   }
 
-  /** Brings the byte counts up to date. */
+  /** Called once a second: brings the byte counts up to date, and reads receiver reports. */
   poll(): void {
-    if (this.#connected) this.#meter?.poll();
+    if (!this.#connected) return;
+    this.#meter?.poll();
+    this.#receiver?.tick();
   }
 
   kick(): void {
@@ -266,6 +270,13 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
     this.#connected = true;
     this.stream.counters.viewing.joined('webrtc', Math.max(0, Date.now() - this.createdTime) / 1000);
     this.emit('connected');
+    // one transport carries both: the video has most of the packets
+    const { consumer, kind } = this.#media.find((media) => media.kind === 'video') ?? this.#media[0] ?? {};
+    if (consumer !== undefined)
+      this.#receiver = new ReceiverReports(consumer, (reception) => {
+        const track = kind && this.#choice?.current[kind];
+        this.#publisher.received(reception, track && `${kind}_${track.id}`);
+      });
     this.#choice?.start().catch((error: unknown) => this.#fail(error));
   }
 

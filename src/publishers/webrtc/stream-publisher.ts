@@ -5,6 +5,8 @@ import type { OutputStream } from '../../core/output-stream.ts';
 import { kilnError } from '../../errors.ts';
 import type { Logger } from '../../log/log.ts';
 import type { LiveProducers } from '../../webrtc/live-producers.ts';
+import type { Reception } from '../../quality/figures.ts';
+import type { QualityReports } from '../../quality/quality-reports.ts';
 import { connectTimeout } from '../../webrtc/pending-peers.ts';
 import { isRoutable } from '../../webrtc/codecs.ts';
 import { defaultPlaylist, expectedTracks, selections, type Selection } from './selection.ts';
@@ -18,6 +20,7 @@ export class StreamPublisher {
   readonly config: WebrtcPublisherConfig;
   readonly feed: StreamFeed;
   readonly sessions = new Set<WebrtcSession>();
+  readonly #quality: QualityReports;
   readonly #log: Logger;
   #warned = false;
   #closed = false;
@@ -27,8 +30,10 @@ export class StreamPublisher {
     application: Application,
     config: WebrtcPublisherConfig,
     producers: LiveProducers,
+    quality: QualityReports,
     log: Logger,
   ) {
+    this.#quality = quality;
     this.stream = stream;
     this.application = application;
     this.config = config;
@@ -55,6 +60,16 @@ export class StreamPublisher {
     const [first, ...others] = selections(this.stream, playlist);
     if (first === undefined) throw kilnError('nothingPlayable');
     return [first, ...others];
+  }
+
+  /** Counts how the stream came to one viewer. @param rendition as other modules name it: type and id of a track */
+  received(reception: Reception, rendition: string | undefined): void {
+    const { vhost, name: app } = this.application;
+    this.#quality.takeReception(reception, this, { vhost: vhost.name, app, stream: this.stream.name }, rendition);
+  }
+
+  get ended(): boolean {
+    return this.#closed;
   }
 
   /** Lists and counts a session. @returns the undo */

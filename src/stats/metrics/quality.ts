@@ -11,6 +11,8 @@ interface Figures {
   readonly latencySeconds: Histogram;
   readonly playbackRate: Histogram;
   readonly bufferSeconds: Histogram;
+  readonly lossRatio: Histogram;
+  readonly roundTripSeconds: Histogram;
 }
 
 type Distribution = { [Name in keyof Figures]: Figures[Name] extends Histogram ? Name : never }[keyof Figures];
@@ -25,7 +27,7 @@ export interface Quality {
   }>;
 }
 
-/** Metrics of what players report by CMCD. Series of a stream end with it; histograms are of whole streams. */
+/** Metrics of what players report. Series of a stream end with it; histograms are of whole streams. */
 export function qualityFamilies(quality: Quality): Family[] {
   const spread = (name: string, help: string, of: Distribution): Family =>
     histogram(name, help, () => histograms(quality, of));
@@ -58,6 +60,16 @@ export function qualityFamilies(quality: Quality): Family[] {
     spread('kiln_player_latency_seconds', 'Latency of live playback, as players report it.', 'latencySeconds'),
     spread('kiln_player_playback_rate', 'Playback rate, 1 for normal speed.', 'playbackRate'),
     spread('kiln_player_buffer_seconds', 'Media in the buffers of players when they ask for more.', 'bufferSeconds'),
+    spread(
+      'kiln_player_packet_loss_ratio',
+      'Packets that were lost on the way to a WebRTC viewer in 10 seconds, as a share of those sent, before retransmissions.',
+      'lossRatio',
+    ),
+    spread(
+      'kiln_player_round_trip_seconds',
+      'Round-trip time to a WebRTC viewer, measured every 10 seconds.',
+      'roundTripSeconds',
+    ),
   ];
 }
 

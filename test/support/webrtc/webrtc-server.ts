@@ -69,7 +69,7 @@ export async function startWebrtc(t: Pick<ExecutionContext, 'teardown'>, options
     iceServers: iceServers.map((server) => ({ lifetime: 3_600_000, ...server })),
   };
   const log = createLogger(process.env.KILN_TEST_LOG ?? 'silent');
-  const { cluster, calls, access, redirects } = await aloneWith(registry, { log, ...options.access });
+  const { cluster, calls, access, redirects, quality } = await aloneWith(registry, { log, ...options.access });
   const pool = await WorkerPool.create([bind.iceCandidates], log);
   const producers = new LiveProducers();
   const publisher = new WebrtcPublisher({
@@ -78,6 +78,7 @@ export async function startWebrtc(t: Pick<ExecutionContext, 'teardown'>, options
     bind,
     pool,
     producers,
+    quality,
     log,
   });
   const provider = new WebrtcProvider({ registry, access, pool, producers, bind, log });
@@ -106,5 +107,16 @@ export async function startWebrtc(t: Pick<ExecutionContext, 'teardown'>, options
     pool.close();
     await app.close();
   });
-  return { registry, access, publisher, provider, pool, signalling, app, port, url: `http://127.0.0.1:${port}` };
+  return {
+    registry,
+    access,
+    quality,
+    publisher,
+    provider,
+    pool,
+    signalling,
+    app,
+    port,
+    url: `http://127.0.0.1:${port}`,
+  };
 }

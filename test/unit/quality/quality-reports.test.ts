@@ -99,6 +99,23 @@ test('rows of several nodes are joined to one, with the figures of each', (t) =>
   t.is(joinQuality([rows[0] as (typeof rows)[number], odd])[0]?.latencySeconds?.count, 1, 'a node of another version');
 });
 
+test('receptions of WebRTC viewers are summed beside reports, by rendition', async (t) => {
+  const quality = new QualityReports();
+  const source = { ended: false };
+  quality.takeReception({ lossRatio: 0.03, roundTripSeconds: 0.08 }, source, NAMES, 'video_1');
+  quality.takeReception({ lossRatio: 0, roundTripSeconds: 0.02 }, source, NAMES);
+  const [row] = qualitySummaries(quality.streams, 'one');
+  t.like(row, { reports: 0, lossRatio: { count: 2, average: 0.015 }, roundTripSeconds: { count: 2, average: 0.05 } });
+  t.like(row?.renditions, [{ rendition: 'video_1', lossRatio: { count: 1, sum: 0.03 } }]);
+  const [joined] = joinQuality([row, row].flatMap((one) => one ?? []));
+  t.like(joined, { lossRatio: { count: 4, average: 0.015 } });
+  const body = documented((await new Exposition(qualityFamilies(quality)).scrape(undefined)).body.toString());
+  t.is(valueOf(body, 'kiln_player_packet_loss_ratio_count', LABELS), 2);
+  t.is(valueOf(body, 'kiln_player_round_trip_seconds_sum', LABELS), 0.1);
+  source.ended = true;
+  t.deepEqual(quality.streams, []);
+});
+
 test('percentiles are estimated within their bucket', (t) => {
   const quality = new QualityReports();
   const source = { ended: false };

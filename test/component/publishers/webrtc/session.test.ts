@@ -5,6 +5,7 @@ import { createLogger } from '../../../../src/log/log.ts';
 import type { TransportChoice } from '../../../../src/webrtc/candidate.ts';
 import { offeredCodec } from '../../../../src/webrtc/codecs.ts';
 import { LiveProducers } from '../../../../src/webrtc/live-producers.ts';
+import { QualityReports } from '../../../../src/quality/quality-reports.ts';
 import type { MediaWorker } from '../../../../src/webrtc/media-worker.ts';
 import { videoTrack } from '../../../support/media/packets.ts';
 import { startWebrtc } from '../../../support/webrtc/webrtc-server.ts';
@@ -22,7 +23,14 @@ async function open(t: ExecutionContext): Promise<{ session: WebrtcSession; work
   output.setTracks([VIDEO]);
   const config = application.config.publishers.webrtc;
   if (config === undefined) throw new Error('WebRTC is off');
-  const publisher = new StreamPublisher(output, application, config, new LiveProducers(), createLogger('silent'));
+  const publisher = new StreamPublisher(
+    output,
+    application,
+    config,
+    new LiveProducers(),
+    new QualityReports(),
+    createLogger('silent'),
+  );
   t.teardown(() => publisher.close('the test is over'));
   const way: TransportChoice = {
     protocol: undefined,
