@@ -16,7 +16,7 @@ import { PULLING } from '../../../support/pushing/outbound.ts';
 import { until } from '../../../support/time/until.ts';
 import { H264_VIDEO, offerOf, OPUS_AUDIO, TRANSPORT } from '../../../support/webrtc/offers.ts';
 import { PublisherPeer } from '../../../support/webrtc/publisher-peer.ts';
-import { h264, opus } from '../../../support/webrtc/webrtc-media.ts';
+import { h264, h265, opus } from '../../../support/webrtc/webrtc-media.ts';
 import { callingPool } from '../../../support/webrtc/calling-pool.ts';
 import { startWebrtc } from '../../../support/webrtc/webrtc-server.ts';
 import { accept, serveSignalling, withOtherFingerprint } from '../../../support/webrtc/whep-server.ts';
@@ -100,6 +100,19 @@ test('a stream of another Kiln comes whole, and ends with it', async (t) => {
   live.close();
   await until('it has ended', () => ends.length === 1);
   t.is(pool.workers[0]?.sessions, 0);
+});
+
+test('H.265 of another Kiln comes where there is no other video', async (t) => {
+  const { registry, url } = await startWebrtc(t);
+  const media = await h265();
+  const live = new LiveStream(registry, [media, audio]);
+  t.teardown(() => live.close());
+  const { play } = await pulling(t);
+  const { packets, got } = await play(`${url.replace('http', 'whep')}/app/stream?direction=whep`);
+  await until('video has come', () => packets.filter(({ track }) => track.type === 'video').length > 20);
+  t.like(got.tracks, [{ codec: 'H265', width: 320 }, { codec: 'OPUS' }]);
+  const known = new Set(media.frames.map(({ data }) => data.toString('hex')));
+  for (const { track, data } of packets) if (track.type === 'video') t.true(known.has(data.toString('hex')));
 });
 
 test('a session is deleted on the server when the pull ends', async (t) => {

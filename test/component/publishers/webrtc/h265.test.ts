@@ -6,17 +6,20 @@ import type { Packet } from '../../../../src/core/packet.ts';
 import type { MediaTrack } from '../../../../src/core/track.ts';
 import { LiveStream } from '../../../support/server/live-stream.ts';
 import { H264_VIDEO, offerOf, type OfferedMedia } from '../../../support/webrtc/offers.ts';
+import { faulty } from '../../../support/network/udp-relay.ts';
+import { relayedSdp } from '../../../support/webrtc/relayed-peer.ts';
 import { depacketizeH265 } from '../../../support/webrtc/rtp.ts';
 import { PublisherPeer } from '../../../support/webrtc/publisher-peer.ts';
 import { SignallingClient } from '../../../support/webrtc/signalling-client.ts';
 import { until } from '../../../support/time/until.ts';
 import { ViewerPeer } from '../../../support/webrtc/viewer-peer.ts';
-import { h264, h265, ivf, type Media } from '../../../support/webrtc/webrtc-media.ts';
+import { h264, h265, ivf, opus, type Media } from '../../../support/webrtc/webrtc-media.ts';
 import { startWebrtc } from '../../../support/webrtc/webrtc-server.ts';
 import type { PeerOptions } from '../../../support/webrtc/whep-peer.ts';
 
 const GOP = 15;
 const picture = await h265();
+const sound = await opus();
 const other = await h264({ id: 1, name: 'other' });
 
 async function start(t: ExecutionContext, media: readonly Media<MediaTrack>[], webrtc = {}) {
@@ -117,6 +120,50 @@ test('H.265 that is published over WebRTC is a stream, and goes to viewers as it
   const other = new ViewerPeer({ video: 'AV1', audio: false });
   t.teardown(() => other.close());
   await t.throwsAsync(other.play(`${url}/app/stream?direction=whep`), { message: /^406/ });
+});
+
+test('the WebSocket takes H.265 from publishers', async (t) => {
+  const { url, registry } = await startWebrtc(t);
+  const client = await SignallingClient.open(`${url.replace('http', 'ws')}/app/stream?direction=send`);
+  t.teardown(() => client.socket.close());
+  client.send({ command: 'request_offer' });
+  const offer = await client.command('offer');
+  const peer = new PublisherPeer({ media: [picture, sound], types: { H265: 100, OPUS: 110 }, mids: ['0', '1'] });
+  t.teardown(() => peer.close());
+  const sdp = await peer.answerTo(offer.sdp?.sdp ?? '');
+  client.send({ command: 'answer', id: offer.id, peer_id: 0, sdp: { type: 'answer', sdp } });
+  const application = registry.vhost('default').application('app');
+  await until('it is live', () => application.output('stream'));
+  t.deepEqual(
+    application.stream('stream')?.tracks.map(({ codec }) => codec),
+    ['H265', 'OPUS'],
+  );
+});
+
+test('a publisher sends H.265 again that was lost', async (t) => {
+  const { url, registry } = await startWebrtc(t);
+  const publisher = new PublisherPeer({ media: [picture], exactReports: true });
+  t.teardown(() => publisher.close());
+  let counts: { readonly lost: number } = { lost: 0 };
+  await publisher.publish(`${url}/app/stream?direction=whip`, async (answer) => {
+    const { relay, description } = await relayedSdp(answer, faulty({ seed: 4, loss: 0.02 }));
+    t.teardown(() => relay.close());
+    counts = relay.counts.toServer;
+    return description;
+  });
+  const application = registry.vhost('default').application('app');
+  const input = await until('it is live', () =>
+    application.output('stream')?.playlists.length ? application.stream('stream') : undefined,
+  );
+  const packets: Packet[] = [];
+  input.read({ packet: (packet) => void packets.push(packet) });
+  await until('four seconds of it', () => packets.length > 8 * GOP);
+  t.true(counts.lost > 5);
+  const sent = picture.frames.map(({ data }) => data.toString('base64'));
+  const places = packets.map(({ data }) => sent.indexOf(data.toString('base64')));
+  const gaps = places.filter((place, at) => at > 0 && place !== ((places[at - 1] as number) + 1) % sent.length);
+  t.false(places.includes(-1), 'every frame is one of the source');
+  t.deepEqual(gaps, []);
 });
 
 test('AV1 begins with a key frame as well, whenever a viewer comes', async (t) => {
