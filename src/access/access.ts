@@ -228,7 +228,9 @@ export class Access {
   resume(until: number | undefined, ids: readonly WebhookSessionId[]): Grant<WebhookSessionId> {
     const { webhookSessions } = this.#options;
     for (const { id, vhost } of ids) webhookSessions.resume(id, vhost);
-    return new Grant<WebhookSessionId>({ ...(until !== undefined && { until }), openings: [...ids] }, webhookSessions);
+    // which guard gave the end is not known: it can only become an earlier one
+    const ends = until === undefined ? {} : { until, untilWithout: until };
+    return new Grant<WebhookSessionId>({ ...ends, openings: [...ids] }, webhookSessions);
   }
 
   #count(refused: Refused, kind: RefusalReason, text: string): void {

@@ -2,6 +2,7 @@ import { Type, type Static } from 'typebox';
 import type { Verdict } from './guard.ts';
 import {
   WEBHOOK_SESSION,
+  type SessionHolder,
   type WebhookSession,
   type WebhookSessionId,
   type WebhookSessions,
@@ -13,12 +14,14 @@ export const GRANT_STATE = Type.Object({
   until: Type.Optional(Type.Number()),
   /** Sessions that webhooks have opened for it. */
   openings: Type.Array(WEBHOOK_SESSION),
+  /** `until` without the lifetimes that webhooks gave. */
+  untilWithout: Type.Optional(Type.Number()),
 });
 
 export type GrantState = Static<typeof GRANT_STATE>;
 
 /** GrantState, less of which may be known. */
-interface State<O> extends Pick<GrantState, 'until'> {
+interface State<O> extends Pick<GrantState, 'until' | 'untilWithout'> {
   openings: O[];
 }
 
@@ -31,9 +34,14 @@ export const EXPIRED = 'its allowed time is over';
  * The decisions of the guards about one session, from its admission to its end.
  * @template O known properties of its webhook sessions: no more than the ids where it was resumed
  */
-export class Grant<O extends WebhookSessionId = WebhookSession> {
+export class Grant<O extends WebhookSessionId = WebhookSession> implements SessionHolder {
   readonly #state: State<O>;
   readonly #sessions: WebhookSessions;
+  /** Ends the session; undefined until it is open. */
+  #close: ((reason: string) => void) | undefined;
+  #revoked: string | undefined;
+  /** This grant looks after `until`. */
+  #isLimited = false;
   #timer: NodeJS.Timeout | undefined;
   #expired = false;
   #ended = false;
@@ -41,6 +49,7 @@ export class Grant<O extends WebhookSessionId = WebhookSession> {
   constructor(state: State<O>, sessions: WebhookSessions) {
     this.#state = state;
     this.#sessions = sessions;
+    for (const { id } of state.openings) sessions.hold(id, this);
   }
 
   /** Webhook sessions that are closed when the session ends; none when it has ended, or was handed over. */
@@ -53,20 +62,56 @@ export class Grant<O extends WebhookSessionId = WebhookSession> {
     return this.#state.until;
   }
 
-  /** Whether the session was closed because its time was over. */
+  /** Whether the session was closed because its time was over, or because it is not allowed any more. */
   get expired(): boolean {
     return this.#expired;
   }
 
-  /** Closes a session when its time is over. @param close ends the session, which then calls `end` */
+  /** Closes a session when its time is over, or when it is revoked. @param close ends the session, which then calls `end` */
   limit(close: (reason: string) => void): void {
-    if (this.#ended || this.until === undefined) return;
-    const left = this.until - Date.now();
+    this.#isLimited = true;
+    this.onRevoked(close);
+    this.#wait(this.until);
+  }
+
+  /**
+   * Closes a session when it is revoked, or its time is over earlier than `until` says, which the caller looks after.
+   * @param close ends the session, which then calls `end`
+   */
+  onRevoked(close: (reason: string) => void): void {
+    if (this.#ended) return;
+    this.#close = close;
+    if (this.#revoked !== undefined) close(this.#revoked);
+  }
+
+  /** The session is not allowed any more: it is closed, as soon as it is open. */
+  revoke(reason: string): void {
+    if (this.#ended || this.#revoked !== undefined) return;
+    this.#revoked = reason;
+    this.#expired = true;
+    this.#close?.(reason);
+  }
+
+  /** A webhook gives another end: the earliest one counts. @param until milliseconds since the epoch; undefined: never */
+  relimit(until: number | undefined): void {
+    const ends = [until, this.#state.untilWithout].flatMap((end) => end ?? []);
+    const end = ends.length === 0 ? undefined : Math.min(...ends);
+    if (this.#isLimited && end === undefined) delete this.#state.until;
+    else if (this.#isLimited && end !== undefined) this.#state.until = end;
+    this.#wait(end);
+  }
+
+  /** Waits for the end of the session's time, once it is open. */
+  #wait(until: number | undefined): void {
+    clearTimeout(this.#timer);
+    const close = this.#close;
+    if (this.#ended || close === undefined || until === undefined) return;
+    const left = until - Date.now();
     if (left <= 0) {
       this.#expired = true;
       return close(EXPIRED);
     }
-    this.#timer = setTimeout(() => this.limit(close), Math.min(left, MAX_STEP_MS)).unref();
+    this.#timer = setTimeout(() => this.#wait(until), Math.min(left, MAX_STEP_MS)).unref();
   }
 
   /** The session has ended, or never began. Idempotent. */
@@ -92,8 +137,11 @@ export class Grant<O extends WebhookSessionId = WebhookSession> {
 /** Earliest end and all webhook sessions of the guards' decisions. */
 export function combined(verdicts: readonly Verdict[]): GrantState {
   const ends = verdicts.flatMap(({ until }) => until ?? []);
+  const others = verdicts.flatMap(({ session, until }) => (session === undefined ? (until ?? []) : []));
+  const openings = verdicts.flatMap(({ session }) => session ?? []);
   return {
     ...(ends.length > 0 && { until: Math.min(...ends) }),
-    openings: verdicts.flatMap(({ session }) => session ?? []),
+    ...(others.length > 0 && openings.length > 0 && { untilWithout: Math.min(...others) }),
+    openings,
   };
 }

@@ -31,12 +31,22 @@ export const WEBHOOK_SESSION = Type.Object({
   /** The virtual host whose control server allowed it. */
   vhost: Type.String(),
   call: Type.Optional(WEBHOOK_CALL),
+  /** Milliseconds for which the control server allowed it, from the time of the call on; absent: as long as the client wants. */
+  lifetime: Type.Optional(Type.Number()),
 });
 
 export type WebhookSession = Static<typeof WEBHOOK_SESSION>;
 
 /** Identity of a webhook session. */
 export type WebhookSessionId = Pick<WebhookSession, 'id' | 'vhost'>;
+
+/** Holder of a running session, as a control server that is asked again needs it. */
+export interface SessionHolder {
+  /** Ends it. */
+  revoke(reason: string): void;
+  /** Gives its webhook another end. @param until milliseconds since the epoch; undefined: never */
+  relimit(until: number | undefined): void;
+}
 
 /** Webhook sessions of this node that have not ended. No method throws. */
 export interface WebhookSessions {
@@ -47,6 +57,8 @@ export interface WebhookSessions {
   close(session: WebhookSessionId, reason: string): void;
   /** Continues a session that another node has opened. */
   adopt(session: WebhookSession): void;
+  /** Names who ends an open session when its control server does not allow it any more. */
+  hold(id: string, holder: SessionHolder): void;
   /** Continues a session of another node, which may have died, of which no more is known. Nothing happens if it is closed. */
   resume(id: string, vhost: string): void;
   /** Leaves a session to another node. If none continues it within a minute, it is closed. */

@@ -194,6 +194,8 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'AdmissionWebhooks/ControlServerUrl': 'Where to ask; of several, with commas between them, the first that answers.',
   'AdmissionWebhooks/Timeout':
     'Milliseconds for the connection, and again for the answer. Without an answer a client is rejected.',
+  'AdmissionWebhooks/RecheckInterval':
+    'Milliseconds after which the server is asked again about a session that it has allowed; 0: never. A refusal ends the session.',
   SecretKey: 'Key of `X-OME-Signature`. Without it requests are not signed.',
   'VirtualHost/Origins': 'Streams that are pulled when a viewer asks for them.',
   'Origins/Properties': 'How they are pulled.',

@@ -18,6 +18,7 @@ const MAX_ANSWER_BYTES = 1024 * 1024;
  * Redirects are answers like any other.
  * @param signal aborts the call
  * @param agent keeps connections for the next calls; without one the call has a connection of its own
+ * @param more headers
  * @throws ControlServerError
  */
 export async function askControlServer(
@@ -25,9 +26,11 @@ export async function askControlServer(
   question: object,
   signal: AbortSignal,
   agent?: Agent,
+  more: Readonly<Record<string, string>> = {},
 ): Promise<ControlAnswer> {
   const body = Buffer.from(JSON.stringify(question));
   const headers = {
+    ...more,
     'Content-Type': 'application/json',
     Accept: 'application/json',
     ...(secretKey && { 'X-OME-Signature': signature(secretKey, body) }),

@@ -41,6 +41,8 @@ interface Session {
   lastSeen: number;
   readonly out: Flow;
   readonly leave: () => void;
+  /** Rejects its id from now on. */
+  readonly keepOut: () => void;
 }
 
 export interface PlaybackSessionsOptions {
@@ -60,7 +62,7 @@ export class PlaybackSessions {
   readonly #options: PlaybackSessionsOptions;
   /** By token. */
   readonly #sessions = new Map<string, Session>();
-  readonly #grants = new SessionGrants(new RecentSet(MAX_ENDED));
+  readonly #grants = new SessionGrants(new RecentSet(MAX_ENDED), (id, reason) => this.#revoke(id, reason));
   /** Players that other nodes count, by node and token, since the last report. */
   readonly #seen = new Map<string, Map<string, Seen>>();
   readonly #timer: NodeJS.Timeout;
@@ -138,8 +140,20 @@ export class PlaybackSessions {
       unlist();
       uncount();
     };
-    this.#sessions.set(token, { id, plays: playsOf(application, clip), until, lastSeen: Date.now(), out, leave });
+    const keepOut = (): void => void application.recordingViewers.keepOut(streamOf(clip), id);
+    const plays = playsOf(application, clip);
+    this.#sessions.set(token, { id, plays, until, lastSeen: Date.now(), out, leave, keepOut });
     return out;
+  }
+
+  /** Ends the session of each clip, which is not allowed any more. */
+  #revoke(id: string, reason: string): void {
+    for (const [token, session] of this.#sessions) {
+      if (session.id !== id) continue;
+      session.keepOut();
+      this.#forget(token);
+    }
+    this.#grants.end(id, reason);
   }
 
   #kick(token: string): void {

@@ -68,7 +68,12 @@ export function openMetrics(options: MetricsOptions) {
     ...qualityFamilies(options.quality),
     ...encoderFamilies(encoders, streams),
     ...workFamilies(tasks, () => channels(tasks)),
-    ...callFamilies({ api: apiCalls, webhooks: webhooks.counts, peers: calls.counts }),
+    ...callFamilies({
+      api: apiCalls,
+      webhooks: webhooks.counts,
+      revoked: () => ({ recheck: webhooks.refusedAgain }),
+      peers: calls.counts,
+    }),
     ...clusterFamilies({
       cluster,
       store,

@@ -22,6 +22,7 @@ const LABELS: Readonly<Record<string, readonly string[]>> = {
   kiln_viewer_sessions_total: [...APPLICATION, 'protocol'],
   kiln_application_: APPLICATION,
   kiln_refusals_total: ['direction', 'protocol', 'reason'],
+  kiln_sessions_revoked_total: ['reason'],
   kiln_playlist_: ['protocol'],
   kiln_drm_: ['protocol'],
   kiln_player_: STREAM,

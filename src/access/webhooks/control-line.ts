@@ -13,6 +13,12 @@ const MAX_WAITING = 1024;
 const MAX_CLOSINGS = 32;
 const IDLE_SOCKETS = 32;
 
+/** Subject of a call: a client that connects, one that has left, or one that was allowed before. */
+export type CallKind = 'opening' | 'closing' | 'recheck';
+
+/** Sent with a recheck, whose body is that of an opening: a server that counts openings leaves it out. */
+const RECHECK_HEADERS = { 'X-Kiln-Recheck': 'true' };
+
 /** Line to one control server, for all virtual hosts: its connections, a limit of concurrent calls, and a breaker. */
 export class ControlLine {
   readonly #agent: HttpAgent;
@@ -43,16 +49,17 @@ export class ControlLine {
 
   /** @param isWanted asked when the call's turn comes. @throws ControlServerError */
   ask(
-    kind: 'opening' | 'closing',
+    kind: CallKind,
     server: ControlServer,
     question: object,
     isWanted: () => boolean = () => true,
   ): Promise<ControlAnswer> {
-    const calls = kind === 'opening' ? this.#openings : this.#closings;
+    const calls = kind === 'closing' ? this.#closings : this.#openings;
+    const headers = kind === 'recheck' ? RECHECK_HEADERS : {};
     return calls.run(
       () => {
         if (!isWanted()) throw new ControlServerError('the client has gone', true);
-        return this.#breaker.run(() => askControlServer(server, question, this.#signal, this.#agent));
+        return this.#breaker.run(() => askControlServer(server, question, this.#signal, this.#agent, headers));
       },
       () => new ControlServerError('too many calls wait for it', false),
     );

@@ -1,7 +1,7 @@
 import { Histogram } from '../../lib/histogram.ts';
 import type { Logger } from '../../log/log.ts';
 import { ControlServerError, type ControlAnswer } from '../../control-server/post.ts';
-import { ControlLine } from './control-line.ts';
+import { ControlLine, type CallKind } from './control-line.ts';
 
 /** The control servers of a virtual host. */
 export interface ControlServers {
@@ -33,6 +33,7 @@ export class ControlLines {
   readonly counts = {
     opening: { seconds: new Histogram(ANSWER_BOUNDS), failed: 0 } as CallCounts,
     closing: { seconds: new Histogram(ANSWER_BOUNDS), failed: 0 } as CallCounts,
+    recheck: { seconds: new Histogram(ANSWER_BOUNDS), failed: 0 } as CallCounts,
   };
 
   constructor(log: Logger) {
@@ -44,7 +45,7 @@ export class ControlLines {
    * @throws ControlServerError where none answers; the last one's
    */
   async ask(
-    kind: 'opening' | 'closing',
+    kind: CallKind,
     { urls, secretKey, timeout }: ControlServers,
     question: object,
     isWanted?: () => boolean,
@@ -65,7 +66,7 @@ export class ControlLines {
   }
 
   async #askOne(
-    kind: 'opening' | 'closing',
+    kind: CallKind,
     { urls, secretKey, timeout }: ControlServers,
     question: object,
     isWanted: (() => boolean) | undefined,

@@ -3,20 +3,22 @@ import type { Cluster } from '#cluster';
 import type { VirtualHostConfig } from '../../config/model.ts';
 import type { Registry } from '../../core/registry.ts';
 import type { VirtualHost } from '../../core/vhost.ts';
-import type { Logger } from '../../log/log.ts';
-import { ControlServerError } from '../../control-server/post.ts';
+import { FaultLog, type Logger } from '../../log/log.ts';
+import { ControlServerError, type ControlAnswer } from '../../control-server/post.ts';
 import { accessDenied, Denial } from '../denial.ts';
 import { isEnabled } from '../../config/enables.ts';
 import type { Guard, Verdict } from '../guard.ts';
-import type { WebhookSessions } from '../webhook-session.ts';
+import type { WebhookCall, WebhookSessions } from '../webhook-session.ts';
 import type { AccessRequest } from '../request.ts';
 import { readAnswer, type Answer } from './answer.ts';
+import type { CallKind } from './control-line.ts';
 import { Closings } from './closings.ts';
 import { ControlLines, type ControlServers } from './control-lines.ts';
 import { LeftSessions } from './left-sessions.ts';
 import { OpenSessions, type Opened } from './open-sessions.ts';
 import { targetOf } from './new-url.ts';
 import { callOf, payload } from './payload.ts';
+import { Rechecks } from './rechecks.ts';
 
 export interface AdmissionWebhooksOptions {
   readonly cluster: Pick<Cluster, 'self' | 'nodes' | 'lives' | 'records' | 'events'>;
@@ -39,6 +41,8 @@ export class AdmissionWebhooks {
   readonly #lines: ControlLines;
   readonly #closings: Closings;
   readonly #sessions: OpenSessions;
+  readonly #rechecks: Rechecks;
+  readonly #faults: FaultLog;
   readonly #left: LeftSessions;
   #closed: Promise<void> | undefined;
   /** Control servers of deleted virtual hosts, the last one last: sessions that another node opened are closed after them. */
@@ -54,7 +58,14 @@ export class AdmissionWebhooks {
     this.#closings = new Closings(this.#lines, this.#log);
     const notify = (session: Opened, at: number): void => this.#notify(session, at);
     const onFault = (err: Error): void => this.#log.error({ err }, 'looking after open sessions failed');
-    this.#sessions = new OpenSessions({ cluster, notify, onFault, onAway: () => this.#left.lookIn() });
+    this.#faults = new FaultLog(this.#log);
+    this.#rechecks = new Rechecks({
+      intervalOf: (vhost) => this.#configOf(vhost)?.recheckInterval ?? 0,
+      ask: (vhost, call, isWanted) => this.#askAgain(vhost, call, isWanted),
+      faults: this.#faults,
+    });
+    const onAway = (): void => this.#left.lookIn();
+    this.#sessions = new OpenSessions({ cluster, notify, onFault, onAway, rechecks: this.#rechecks });
     const isUsed = (): boolean =>
       [...registry.vhosts.values()].some(({ config }) => config.admissionWebhooks !== undefined);
     registry.on('vhostClosed', this.#onVhostClosed);
@@ -63,6 +74,11 @@ export class AdmissionWebhooks {
 
   get counts(): ControlLines['counts'] {
     return this.#lines.counts;
+  }
+
+  /** Running sessions that control servers have ended, asked again. */
+  get refusedAgain(): number {
+    return this.#rechecks.refused;
   }
 
   get sessions(): WebhookSessions {
@@ -83,10 +99,16 @@ export class AdmissionWebhooks {
 
   async #close(): Promise<void> {
     this.#options.registry.off('vhostClosed', this.#onVhostClosed);
+    this.#rechecks.close();
     await this.#left.close();
     await this.#sessions.settled();
     await this.#closings.close();
     this.#lines.close();
+    this.#faults.close();
+  }
+
+  #configOf(vhost: string): VirtualHostConfig['admissionWebhooks'] {
+    return this.#options.registry.vhosts.get(vhost)?.config.admissionWebhooks;
   }
 
   readonly #onVhostClosed = ({ name, config: { admissionWebhooks } }: VirtualHost): void => {
@@ -118,7 +140,12 @@ export class AdmissionWebhooks {
     if (reason !== '') this.#log.debug({ reason }, 'the control server allowed a client');
     // no control server waits for the end of one answer
     const isSession = request.protocol !== 'thumbnail';
-    const session = { id: randomUUID(), vhost, call: { ...call, ...(newUrl !== undefined && { new_url: newUrl }) } };
+    const session = {
+      id: randomUUID(),
+      vhost,
+      call: { ...call, ...(newUrl !== undefined && { new_url: newUrl }) },
+      ...(lifetime !== undefined && { lifetime }),
+    };
     if (isSession) {
       this.#servers.set(session, servers);
       this.#sessions.adopt(session);
@@ -137,15 +164,36 @@ export class AdmissionWebhooks {
 
   async #answer(servers: ControlServers, body: object, signal: AbortSignal | undefined): Promise<Answer> {
     try {
-      return readAnswer(await this.#lines.ask('opening', servers, body, () => signal?.aborted !== true));
+      return this.#read('opening', await this.#lines.ask('opening', servers, body, () => signal?.aborted !== true));
     } catch (error) {
       if (!(error instanceof ControlServerError)) throw error;
       throw failed(error.message);
     }
   }
 
+  /** Sends the opening of a running session again. @throws ControlServerError */
+  async #askAgain(vhost: string, call: WebhookCall, isWanted: () => boolean): Promise<Answer> {
+    const config = this.#configOf(vhost);
+    if (config === undefined) throw new ControlServerError('the virtual host has no control server', false);
+    // what the client asked for: where it was sent is settled
+    const { new_url: _, ...first } = call;
+    const opening = payload(first, 'opening', call.time);
+    return this.#read('recheck', await this.#lines.ask('recheck', serversOf(config), opening, isWanted));
+  }
+
+  /** @throws ControlServerError for an answer that is none, which is counted */
+  #read(kind: CallKind, answer: ControlAnswer): Answer {
+    try {
+      return readAnswer(answer);
+    } catch (error) {
+      // another status is counted already
+      if (answer.status === 200) this.counts[kind].failed++;
+      throw error;
+    }
+  }
+
   #notify(session: Opened, at: number): void {
-    const config = this.#options.registry.vhosts.get(session.vhost)?.config.admissionWebhooks;
+    const config = this.#configOf(session.vhost);
     const servers =
       this.#servers.get(session) ?? (config === undefined ? this.#deleted.get(session.vhost) : serversOf(config));
     if (servers === undefined) return this.#closings.lose(`the virtual host ${session.vhost} has no control server`);

@@ -3,10 +3,12 @@ import Value from 'typebox/value';
 import { RecentSet } from '../../lib/recent-set.ts';
 import {
   WEBHOOK_SESSION,
+  type SessionHolder,
   type WebhookSession,
   type WebhookSessionId,
   type WebhookSessions,
 } from '../webhook-session.ts';
+import type { Rechecks } from './rechecks.ts';
 
 /** Opened session, as far as it is known. */
 export type Opened = WebhookSession | WebhookSessionId;
@@ -18,6 +20,8 @@ export interface OpenSessionsOptions {
   /** The store has failed: when it is back, `restore` is to be called. */
   readonly onAway: () => void;
   readonly onFault: (error: Error) => void;
+  /** Asks again about open sessions. */
+  readonly rechecks: Pick<Rechecks, 'watch' | 'drop'>;
 }
 
 /** How long a session that moves may be with no node, and no survivor of its node. */
@@ -69,6 +73,11 @@ export class OpenSessions implements WebhookSessions {
     this.#write();
   }
 
+  hold(id: string, holder: SessionHolder): void {
+    const session = this.#open.get(id);
+    if (session !== undefined) this.#options.rechecks.watch(session, holder);
+  }
+
   resume(id: string, vhost: string): void {
     this.adopt(this.#open.get(id) ?? this.#released.get(id)?.session ?? { id, vhost });
   }
@@ -76,7 +85,7 @@ export class OpenSessions implements WebhookSessions {
   release({ id }: WebhookSessionId): void {
     const session = this.#open.get(id);
     if (session === undefined) return;
-    this.#open.delete(id);
+    this.#drop(id);
     this.#released.set(id, { session, at: performance.now() });
     this.#sweep ??= setTimeout(() => this.#closeReleased(), MOVING_MS).unref();
   }
@@ -86,14 +95,14 @@ export class OpenSessions implements WebhookSessions {
     if (this.#closed.has(id) || this.#ended.has(id)) return;
     const opened = this.#open.get(id) ?? this.#released.get(id)?.session ?? session;
     this.#ended.set(id, { session: opened, at: Date.now() });
-    this.#open.delete(id);
+    this.#drop(id);
     this.#released.delete(id);
     this.#write();
   }
 
   /** Forgets a session whose end another node has sent. */
   forget(id: string): void {
-    this.#open.delete(id);
+    this.#drop(id);
     this.#closed.add(id);
   }
 
@@ -107,6 +116,11 @@ export class OpenSessions implements WebhookSessions {
   async settled(): Promise<void> {
     clearTimeout(this.#sweep);
     await this.#writing;
+  }
+
+  #drop(id: string): void {
+    this.#open.delete(id);
+    this.#options.rechecks.drop(id);
   }
 
   #closeReleased(): void {

@@ -74,6 +74,8 @@ const AdmissionWebhooks = optional({
   controlServerUrl: httpUrls(),
   secretKey: Type.Optional(text()),
   timeout: integer(3000, { min: 1, max: 600_000 }),
+  /** Milliseconds between two calls about a running session; 0: it is asked about once. */
+  recheckInterval: integer(0, { min: 0, max: 86_400_000 }),
   enables: enables(),
 });
 

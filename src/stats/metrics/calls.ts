@@ -14,12 +14,14 @@ export interface CallSources {
   };
   /** Calls to the control servers of admission webhooks. */
   readonly webhooks: Readonly<Record<string, Calls>>;
+  /** Running sessions that were ended because they were not allowed any more, by what said so. */
+  readonly revoked: () => Readonly<Record<string, number>>;
   /** Calls to other nodes. */
   readonly peers: ReadonlyMap<string, Calls>;
 }
 
 /** Metrics of calls that this node answers, and of calls that it makes. */
-export function callFamilies({ api, webhooks, peers }: CallSources): Family[] {
+export function callFamilies({ api, webhooks, revoked, peers }: CallSources): Family[] {
   return [
     counter('kiln_api_requests_total', 'Calls of the management API, by route and status.', () =>
       Array.from(api.all, ({ method, route, status, count }) => {
@@ -31,11 +33,14 @@ export function callFamilies({ api, webhooks, peers }: CallSources): Family[] {
     ),
     histogram(
       'kiln_webhook_call_seconds',
-      'Time until the control servers had answered or failed, by what was asked: opening or closing of a session.',
+      'Time until the control servers had answered or failed, by what was asked: opening, recheck or closing of a session.',
       () => Object.entries(webhooks).map(([kind, { seconds }]) => [{ kind }, seconds] as const),
     ),
     counter('kiln_webhook_failures_total', 'Calls that no control server has answered as it should.', () =>
       failures('kind', Object.entries(webhooks)),
+    ),
+    counter('kiln_sessions_revoked_total', 'Running sessions that were ended: they were not allowed any more.', () =>
+      Object.entries(revoked()).map(([reason, value]) => ({ labels: { reason }, value })),
     ),
     histogram('kiln_peer_call_seconds', 'Time until another node had answered a call of this one, by call.', () =>
       Array.from(peers, ([call, { seconds }]) => [{ call }, seconds] as const),

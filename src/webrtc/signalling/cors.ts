@@ -12,7 +12,7 @@ export function addCorsHeaders(crossDomains: CrossDomainsConfig, request: Fastif
   if (allowed === undefined) return;
   reply.headers({
     'access-control-allow-origin': allowed,
-    'access-control-expose-headers': 'Location, Link, ETag, Accept-Patch, Retry-After',
+    'access-control-expose-headers': 'Location, Link, ETag, Accept-Patch, Retry-After, WWW-Authenticate',
   });
   if (allowed !== '*') reply.header('vary', 'Origin');
   if (request.method === 'OPTIONS') {

@@ -44,6 +44,7 @@ export function denied(): KilnError {
 export const NO_WEBHOOK_SESSIONS: WebhookSessions = {
   close: () => {},
   adopt: () => {},
+  hold: () => {},
   resume: () => {},
   release: () => {},
 };

@@ -42,6 +42,8 @@ export class NotedSessions implements WebhookSessions {
     this.events.push(`adopt ${id} of ${vhost}`);
   }
 
+  hold(): void {}
+
   resume(id: string, vhost: string): void {
     this.events.push(`resume ${id} of ${vhost}`);
   }

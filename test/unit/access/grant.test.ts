@@ -64,6 +64,49 @@ test.serial('a grant whose time is over already is closed at once', (t) => {
   t.deepEqual(closed, ['its allowed time is over']);
 });
 
+test.serial('a revoked session is closed once, as soon as it is open', (t) => {
+  const closed: string[] = [];
+  const close = (reason: string): void => void closed.push(reason);
+  const open = new Grant({ openings: [] }, NO_WEBHOOK_SESSIONS);
+  open.limit(close);
+  open.revoke('not paid');
+  open.revoke('again');
+  const early = new Grant({ openings: [] }, NO_WEBHOOK_SESSIONS);
+  early.revoke('early');
+  early.onRevoked(close);
+  const ended = new Grant({ openings: [] }, NO_WEBHOOK_SESSIONS);
+  ended.limit(close);
+  ended.end('it left');
+  ended.revoke('late');
+  t.deepEqual(closed, ['not paid', 'early']);
+  t.true(open.expired);
+});
+
+test.serial('another end takes the place of the one that a webhook gave, and not of those that others gave', (t) => {
+  const closed: string[] = [];
+  const now = Date.now();
+  const state = combined([{ until: now + 5000 }, { until: now + 1000, session: WEBHOOK_SESSION }]);
+  t.is(state.until, now + 1000);
+  const grant = new Grant(state, NO_WEBHOOK_SESSIONS);
+  grant.limit((reason) => void closed.push(reason));
+  grant.relimit(now + 60_000);
+  mock.timers.tick(4000);
+  t.deepEqual(closed, []);
+  grant.relimit(undefined);
+  mock.timers.tick(1000);
+  t.deepEqual(closed, ['its allowed time is over']);
+});
+
+test.serial('an earlier end closes a session whose holder looks after the known one', (t) => {
+  const closed: string[] = [];
+  const grant = new Grant({ until: Date.now() + 5000, openings: [] }, NO_WEBHOOK_SESSIONS);
+  grant.onRevoked((reason) => void closed.push(reason));
+  grant.relimit(Date.now() + 1000);
+  mock.timers.tick(1000);
+  t.deepEqual(closed, ['its allowed time is over']);
+  t.is(grant.until, Date.now() + 4000);
+});
+
 test.serial('a session that has ended is not closed later', (t) => {
   const closed: string[] = [];
   const grant = new Grant({ until: Date.now() + 1000, openings: [] }, NO_WEBHOOK_SESSIONS);

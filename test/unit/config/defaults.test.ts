@@ -164,7 +164,7 @@ test('defaults of a virtual host', async (t) => {
       algorithm: 'sha1',
       enables: { providers: '', publishers: '' },
     },
-    admissionWebhooks: { controlServerUrl: 'http://127.0.0.1/', timeout: 3000 },
+    admissionWebhooks: { controlServerUrl: 'http://127.0.0.1/', timeout: 3000, recheckInterval: 0 },
     origins: {
       properties: {
         noInputFailoverTimeout: 3000,

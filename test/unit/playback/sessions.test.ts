@@ -18,6 +18,7 @@ function open(t: ExecutionContext, vhost: object = {}) {
     const applications = [{ name: 'app', type: 'live', publishers: { playback: {} } }];
     createVhost(registry, { name: 'default', host: { names: ['*'] }, applications, ...vhost });
     const ends: string[] = [];
+    const closes: ((reason: string) => void)[] = [];
     const grant = (id?: string) => {
       let openings = id === undefined ? [] : [{ id, vhost: 'default' }];
       return {
@@ -25,6 +26,7 @@ function open(t: ExecutionContext, vhost: object = {}) {
         get openings() {
           return openings;
         },
+        onRevoked: (close: (reason: string) => void) => void closes.push(close),
         end: (reason: string) => {
           ends.push(...openings.map((one) => `${one.id}: ${reason}`));
           openings = [];
@@ -48,7 +50,7 @@ function open(t: ExecutionContext, vhost: object = {}) {
     const application = registry.vhost('default').application('app');
     const { publishers } = application.counters;
     return {
-      ...{ sessions, application, ends, lost, grant },
+      ...{ sessions, application, ends, lost, grant, closes },
       viewers: () => publishers.playback,
       sessionsOf: (stream: string) => application.recordingViewers.of(stream),
       begin: (terms: { until?: number; guarded?: boolean } = {}, opening?: string) => {
@@ -74,6 +76,14 @@ test('a player is counted until it has been silent', async (t) => {
   t.is(a.viewers(), 0);
   t.deepEqual(a.ends, ['opened: the player asks for nothing any more']);
   t.throws(() => a.admit(token), { code: 'playlistSessionRefused' });
+});
+
+test('a player that is not allowed any more is refused from then on', (t) => {
+  const [a] = open(t) as [Node];
+  const token = a.begin({}, 'opened');
+  a.closes[0]?.('not paid');
+  t.deepEqual([a.viewers(), a.ends], [0, ['opened: not paid']]);
+  t.throws(() => a.admit(token), { code: 'sessionRefused' });
 });
 
 test('a player that nobody was asked about may come back', async (t) => {

@@ -25,6 +25,8 @@ class Cors {
     if (allowed === undefined) return headers;
     headers['access-control-allow-origin'] = allowed;
     headers['access-control-allow-methods'] = methods;
+    // a page learns why it needs a token, or another one
+    headers['access-control-expose-headers'] = 'WWW-Authenticate';
     if (allowed !== '*') headers['access-control-allow-credentials'] = 'true';
     if (requested !== undefined) headers['access-control-allow-headers'] = requested;
     for (const { key, value } of this.#extra) headers[key.toLowerCase()] = value;

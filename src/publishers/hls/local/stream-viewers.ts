@@ -48,7 +48,7 @@ export class StreamViewers implements PlayedViewers {
       kind: form.kind,
       tokens,
       guarded: isGuarded(application.vhost.config, { direction: 'outgoing', protocol: form.kind }),
-      grants: new SessionGrants(endedOpenings),
+      grants: new SessionGrants(endedOpenings, (id, reason) => this.#players.endSession(id, reason)),
       resume: (until, openings) => access.resume(until, openings),
       kicked: stream.kicked,
     });

@@ -153,7 +153,7 @@ export class RemoteStream implements PlayedFiles, PlayedViewers, PlayerCount {
       tokens,
       guarded,
       // ended openings need not be remembered here
-      grants: new SessionGrants(new RecentSet<string>(0)),
+      grants: new SessionGrants(new RecentSet<string>(0), (id, reason) => this.#own.endSession(id, reason)),
       resume: (until, openings) => access.resume(until, openings),
     });
     this.#players = new RemotePlayers({

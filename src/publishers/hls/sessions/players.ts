@@ -175,7 +175,9 @@ export class Players {
     if (!this.#goOn(claims, seen)) return undefined;
     if (present !== undefined) this.#unlist(present.token);
     if (this.#output === undefined || this.#players.size >= MAX_PLAYERS) return 'uncounted';
-    const player = new Player(this.#options.kind, token, claims, seen, (kicked) => this.#kick(kicked));
+    const player = new Player(this.#options.kind, token, claims, seen, (kicked) =>
+      this.endSession(kicked.id, 'the session was ended by the server'),
+    );
     player.leave = this.#output.addSession(player);
     this.#players.set(token, player);
     return player;
@@ -233,11 +235,13 @@ export class Players {
     return session instanceof Player && this.#players.get(session.token) === session ? session : 'elsewhere';
   }
 
-  #kick({ token, id }: Player): void {
+  /** Ends a session, be it listed or not, for any publisher of the stream. */
+  endSession(id: string, reason: string): void {
     this.#kicked.add(id);
     this.#output?.input.kicked.add(id);
-    this.#unlist(token);
-    this.#options.grants.end(id, 'the session was ended by the server');
+    const present = this.#present(id);
+    if (present instanceof Player) this.#unlist(present.token);
+    this.#options.grants.end(id, reason);
     this.onKick();
   }
 

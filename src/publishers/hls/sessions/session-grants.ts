@@ -4,7 +4,7 @@ import type { RecentSet } from '../../../lib/recent-set.ts';
 import { kilnError } from '../../../errors.ts';
 
 /** Grant that needs no more of its openings than their ids. */
-export type HlsSessionGrant = Pick<Grant<WebhookSessionId>, 'until' | 'openings' | 'end' | 'handOver'>;
+export type HlsSessionGrant = Pick<Grant<WebhookSessionId>, 'until' | 'openings' | 'onRevoked' | 'end' | 'handOver'>;
 
 export interface HandedSession {
   readonly id: string;
@@ -29,11 +29,16 @@ interface Held {
 /** Grants with openings of the sessions of a stream. They outlive its interruption, during which no session is listed. */
 export class SessionGrants {
   readonly #ended: RecentSet<string>;
+  readonly #onRevoked: (id: string, reason: string) => void;
   readonly #sessions = new Map<string, Held>();
 
-  /** @param ended ids of openings that were closed on this node: their sessions are not resumed */
-  constructor(ended: RecentSet<string>) {
+  /**
+   * @param ended ids of openings that were closed on this node: their sessions are not resumed
+   * @param onRevoked ends a session that is not allowed any more
+   */
+  constructor(ended: RecentSet<string>, onRevoked: (id: string, reason: string) => void) {
     this.#ended = ended;
+    this.#onRevoked = onRevoked;
   }
 
   /** Tests whether any opening in a token is still open, as far as this node knows. */
@@ -61,6 +66,7 @@ export class SessionGrants {
       this.#sessions.set(id, (held = { grants: [], lastSeen: now }));
     }
     held.grants.push(grant);
+    grant.onRevoked((reason) => this.#onRevoked(id, reason));
     held.lastSeen = now;
     for (const oldest of held.grants.splice(0, held.grants.length - MAX_GRANTS))
       this.#end(oldest, 'its master playlist was loaded again');

@@ -25,7 +25,14 @@ async function open(t: ExecutionContext, controlServerUrl: string, more: object 
     thumbnail: { maxConnection: 0 },
   } as ApplicationConfig['publishers'];
   const shape = { applications: ['app', 'second'], providers, publishers };
-  const admissionWebhooks = { controlServerUrl, secretKey: SECRET, timeout: 20_000, enables: ALL, ...more };
+  const admissionWebhooks = {
+    controlServerUrl,
+    secretKey: SECRET,
+    timeout: 20_000,
+    recheckInterval: 0,
+    enables: ALL,
+    ...more,
+  };
   addVhost(registry, { ...shape, hostNames: ['live.example'], admissionWebhooks });
   addVhost(registry, { ...shape, name: 'other', hostNames: ['other.example'] });
   const lines: Record<string, unknown>[] = [];
@@ -38,12 +45,60 @@ async function open(t: ExecutionContext, controlServerUrl: string, more: object 
     await cluster.close();
   });
   const publish = async (stream: string) =>
-    await (await access.admitPublisher(publishRequest({ stream }))).publish(SOURCE);
+    await (
+      await access.admitPublisher(publishRequest({ stream, url: `rtmp://live.example:1935/app/${stream}` }))
+    ).publish(SOURCE);
   return { registry, access, webhooks, lines, publish };
 }
 
 const said = ({ body }: { readonly body: Buffer }) =>
   JSON.parse(body.toString()) as { request: { status: string; url: string; time: string; new_url?: string } };
+
+test('a server that is asked again ends a session, or gives it another end; one that fails does not', async (t) => {
+  const answers = new Map<string, object | undefined>();
+  const { url, questions } = await controlServer(t, (response, question) => {
+    const { url: asked, status } = said(question).request;
+    const answer =
+      question.headers['x-kiln-recheck'] === undefined ? undefined : answers.get(asked.split('/').at(-1) ?? '');
+    json(status === 'opening' ? (answer ?? { allowed: true }) : {})(response);
+  });
+  const { publish, webhooks, lines } = await open(t, url, { recheckInterval: 100 });
+  const ends: string[] = [];
+  const publishing = async (stream: string) => {
+    const input = await publish(stream);
+    input.once('close', (reason) => ends.push(`${stream}: ${reason}`));
+    return input;
+  };
+  answers.set('broken', { allowed: 'no' });
+  answers.set('short', { allowed: true, lifetime: 1 });
+  answers.set('moved', { allowed: true, new_url: 'rtmp://live.example:1935/second/other' });
+  const goesOn = [await publishing('stream'), await publishing('broken'), await publishing('moved')];
+  await publishing('short');
+  await until('the time of one is over', () => ends.length > 0);
+  t.deepEqual(ends, ['short: its allowed time is over']);
+  const again = (stream: string) =>
+    questions.filter(({ headers, body }) => headers['x-kiln-recheck'] === 'true' && body.includes(`app/${stream}"`));
+  await until('all were asked about often', () =>
+    ['stream', 'broken', 'moved'].every((name) => again(name).length > 3),
+  );
+  t.deepEqual(
+    said(again('stream')[0] as never),
+    said(questions.find(({ body }) => body.includes('app/stream"')) as never),
+  );
+  t.false(goesOn.some(({ closed }) => closed));
+  await until('faults are logged', () => lines.some(({ msg }) => /without an answer to its recheck/.test(String(msg))));
+  t.true(webhooks.counts.recheck.failed > 3);
+  answers.set('stream', { allowed: false, reason: 'not paid' });
+  await until('it is refused', () => ends.length > 1);
+  t.is(ends[1], 'stream: the control server does not allow it any more: not paid');
+  t.is(webhooks.refusedAgain, 1);
+  await until('its end is told', () =>
+    questions.some((question) => said(question).request.status === 'closing' && question.body.includes('app/stream"')),
+  );
+  const asked = again('stream').length;
+  await until('others are asked about', () => again('moved').length > asked + 3);
+  t.is(again('stream').length, asked);
+});
 
 test('opening and closing name the client and its request, are signed, and come once each', async (t) => {
   const { url, questions, connections } = await controlServer(t, json({ allowed: true }));

@@ -21,7 +21,8 @@ function sessionsOf(t: ExecutionContext, cluster: Cluster, told: [id: string, no
     told.push([closed.id, cluster.self.id]);
   };
   const onFault = (error: Error): void => t.fail(error.stack);
-  const own: OpenSessions = new OpenSessions({ cluster, notify, onFault, onAway: () => left.lookIn() });
+  const rechecks = { watch: () => {}, drop: () => {} };
+  const own: OpenSessions = new OpenSessions({ cluster, notify, onFault, rechecks, onAway: () => left.lookIn() });
   const left = new LeftSessions({ cluster, own, notify, onFault, isUsed: () => isUsed });
   t.teardown(() => left.close());
   return { own, left, cluster };

@@ -118,7 +118,12 @@ test('metrics of calls between nodes', async (t) => {
   api.add('GET', '/v1/version', 401, 0.2);
   const failing = { seconds: new Histogram(), failed: 2 };
   const body = await scrape(
-    callFamilies({ api, webhooks: { opening: failing }, peers: new Map([['live/list', failing]]) }),
+    callFamilies({
+      api,
+      webhooks: { opening: failing },
+      revoked: () => ({ recheck: 2 }),
+      peers: new Map([['live/list', failing]]),
+    }),
   );
   t.is(valueOf(body, 'kiln_api_requests_total', { route: '/v1/version', status: '401' }), 1);
   t.is(valueOf(body, 'kiln_api_request_seconds_count', { route: '/v1/version' }), 2);

@@ -585,6 +585,7 @@ test('origins of CrossDomains may read every answer, errors too', async (t) => {
   ]) {
     const { headers } = await get(path, origin);
     t.is(headers['access-control-allow-origin'], '*', path);
+    t.is(headers['access-control-expose-headers'], 'WWW-Authenticate', path);
     t.is(headers['x-own'], 'yes', path);
   }
 });
