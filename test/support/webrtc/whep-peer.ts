@@ -1,4 +1,5 @@
 import nodeDataChannel, { type DataChannel, type PeerConnection, type Track } from 'node-datachannel';
+import { Nacks } from './nacks.ts';
 import { PEER_TYPES } from './peer-types.ts';
 
 const { PeerConnection: Peer, Video, Audio } = nodeDataChannel;
@@ -10,6 +11,8 @@ export interface PeerOptions {
   readonly audio?: boolean;
   /** It asks for events: a data channel that both ends know of beforehand. */
   readonly events?: boolean;
+  /** It asks for lost H.265 again, in the stream itself or under `rtx`. */
+  readonly again?: { readonly rtx?: number };
   /** Format parameters of H.264. */
   readonly profile?: string;
 }
@@ -37,6 +40,7 @@ export class WhepPeer {
   readonly #tracks: Track[] = [];
   /** The same of a channel. */
   #events: DataChannel | undefined;
+  #nacks: Nacks | undefined;
   readonly #gathered: Promise<void>;
 
   constructor(options: PeerOptions & PeerEvents) {
@@ -57,7 +61,7 @@ export class WhepPeer {
     if (video !== false) {
       const media = new Video('v', 'RecvOnly');
       if (video === 'H264') media.addH264Codec(PEER_TYPES.H264, profile);
-      else if (video === 'H265') media.addH265Codec(PEER_TYPES.H265);
+      else if (video === 'H265') this.#addH265(media);
       else if (video === 'AV1') media.addAV1Codec(PEER_TYPES.AV1);
       else if (video === 'VP8') media.addVP8Codec(PEER_TYPES.VP8);
       else media.addVP9Codec(PEER_TYPES.VP9);
@@ -97,6 +101,7 @@ export class WhepPeer {
   }
 
   close(): void {
+    this.#nacks?.close();
     this.#connection.close();
   }
 
@@ -105,14 +110,24 @@ export class WhepPeer {
     return this.#connection.localDescription()?.sdp ?? '';
   }
 
+  #addH265(media: InstanceType<typeof Video>): void {
+    const { rtx } = this.#options.again ?? {};
+    media.addH265Codec(PEER_TYPES.H265);
+    if (rtx !== undefined) media.addRTXCodec(rtx, PEER_TYPES.H265, 90_000);
+  }
+
   #receive(track: Track, kind: Kind): void {
     this.#tracks.push(track);
+    if (kind === 'video' && this.#options.again !== undefined) this.#nacks ??= new Nacks(track, PEER_TYPES.H265);
     track.onMessage((packet) => {
       const type = packet.readUInt8(1);
       // RFC 5761 section 4
       const isRtcp = type >= 192 && type <= 223;
       if (isRtcp) this.#options.onRtcp?.(kind, packet);
-      else this.#options.onRtp(kind, packet);
+      else {
+        if (kind === 'video') this.#nacks?.take(packet);
+        this.#options.onRtp(kind, packet);
+      }
     });
   }
 }

@@ -8,7 +8,7 @@ import { LiveStream } from '../../../support/server/live-stream.ts';
 import { H264_VIDEO, offerOf, type OfferedMedia } from '../../../support/webrtc/offers.ts';
 import { faulty } from '../../../support/network/udp-relay.ts';
 import { relayedSdp } from '../../../support/webrtc/relayed-peer.ts';
-import { depacketizeH265 } from '../../../support/webrtc/rtp.ts';
+import { depacketizeH265, type Rtp } from '../../../support/webrtc/rtp.ts';
 import { PublisherPeer } from '../../../support/webrtc/publisher-peer.ts';
 import { SignallingClient } from '../../../support/webrtc/signalling-client.ts';
 import { until } from '../../../support/time/until.ts';
@@ -65,6 +65,14 @@ const CHROME = listed([
   [46, 'rtx', 'apt=45'],
   [116, 'H265', 'level-id=180;profile-id=1;tier-flag=0;tx-mode=SRST'],
   [117, 'rtx', 'apt=116'],
+]);
+const CHROME_MANY = listed([
+  [96, 'VP8'],
+  [97, 'rtx', 'apt=96'],
+  [49, 'H265', 'level-id=180;profile-id=1;tier-flag=0;tx-mode=SRST'],
+  [50, 'rtx', 'apt=49'],
+  [51, 'H265', 'level-id=180;profile-id=2;tier-flag=0;tx-mode=SRST'],
+  [52, 'rtx', 'apt=51'],
 ]);
 const SAFARI = listed([
   [96, 'H264', 'level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=640c1f'],
@@ -166,6 +174,48 @@ test('a publisher sends H.265 again that was lost', async (t) => {
   t.deepEqual(gaps, []);
 });
 
+for (const rtx of [undefined, 112])
+  test(`what a viewer lost of H.265 comes again ${rtx === undefined ? 'in the stream' : 'as retransmission'}`, async (t) => {
+    const { url } = await start(t, [picture], { rtx: true });
+    const peer = new ViewerPeer({ video: 'H265', audio: false, again: rtx === undefined ? {} : { rtx } });
+    t.teardown(() => peer.close());
+    let counts: { readonly lost: number } = { lost: 0 };
+    await peer.play(`${url}/app/stream?direction=whep`, async (answer) => {
+      const { relay, description } = await relayedSdp(answer, faulty({ seed: 6, loss: 0.02 }));
+      t.teardown(() => relay.close());
+      counts = relay.counts.toClient;
+      return description;
+    });
+    const sequences = () => {
+      const all = new Map<number, Buffer>();
+      for (const { payloadType, sequence, payload } of peer.packets.video) {
+        if (payloadType === rtx) all.set(payload.readUInt16BE(0), payload.subarray(2));
+        else all.set(sequence, payload);
+      }
+      return all;
+    };
+    const isRepeated = ({ payloadType, sequence }: Rtp, at: number, all: readonly Rtp[]) =>
+      payloadType === rtx || (at > 0 && ((sequence - (all[at - 1] as Rtp).sequence) & 0xffff) > 0x8000);
+    await peer.until(() => peer.packets.video.filter(isRepeated).length > 5);
+    const from = peer.packets.video[0]?.sequence ?? 0;
+    const last = peer.packets.video.findLast(({ payloadType }) => payloadType !== rtx)?.sequence ?? 0;
+    await peer.until(() => {
+      const all = sequences();
+      return Array.from({ length: (last - from) & 0xffff }, (_, at) => all.has((from + at) & 0xffff)).every(Boolean);
+    });
+    t.true(counts.lost > 5);
+    const nals = new Set(
+      picture.frames.flatMap(({ data }) => [...nalUnits(data)].map((nal) => nal.toString('base64'))),
+    );
+    const all = sequences();
+    const payloads = Array.from({ length: (last - from) & 0xffff }, (_, at) => all.get((from + at) & 0xffff) as Buffer);
+    // the last unit may have begun only
+    const end = payloads.findLastIndex((payload) => payload.readUInt8(0) >> 1 !== 49);
+    const came = depacketizeH265(payloads.slice(0, end)).filter((nal) => nalType(nal) < NAL.vps);
+    t.true(came.length > 20);
+    for (const nal of came) t.true(nals.has(nal.toString('base64')));
+  });
+
 test('AV1 begins with a key frame as well, whenever a viewer comes', async (t) => {
   const { play } = await start(t, [await ivf('AV1')]);
   const peer = await play('AV1');
@@ -176,21 +226,21 @@ test('AV1 begins with a key frame as well, whenever a viewer comes', async (t) =
 
 test("browsers' offers of H.265 are answered with it under their payload types", async (t) => {
   const { post } = await start(t, [picture], { rtx: true });
-  for (const [offer, type, rtx, fmtp] of [
-    [CHROME, 116, 117, 'level-id=180;profile-id=1;tier-flag=0;tx-mode=SRST'],
-    [SAFARI, 100, 101, 'level-id=93;tx-mode=SRST'],
+  for (const [offer, types, fmtp] of [
+    [CHROME, [116, 117], 'level-id=180;profile-id=1;tier-flag=0;tx-mode=SRST'],
+    // what a worker cannot give to retransmissions: lost packets are sent again in the stream itself
+    [CHROME_MANY, [49], 'level-id=180;profile-id=1;tier-flag=0;tx-mode=SRST'],
+    [SAFARI, [100, 101], 'level-id=93;tx-mode=SRST'],
   ] as const) {
     const { status, body } = await post(offer);
     t.is(status, 201);
     const [media] = parse(body).media;
-    t.is(media?.payloads, `${type} ${rtx}`);
-    t.like(media?.rtp, [
-      { payload: type, codec: 'H265', rate: 90_000 },
-      { payload: rtx, codec: 'rtx' },
-    ]);
+    t.is(String(media?.payloads), types.join(' '));
+    const [type, rtx] = types;
+    t.like(media?.rtp[0], { payload: type, codec: 'H265', rate: 90_000 });
     t.deepEqual(media?.fmtp, [
       { payload: type, config: fmtp },
-      { payload: rtx, config: `apt=${type}` },
+      ...(rtx === undefined ? [] : [{ payload: rtx, config: `apt=${type}` }]),
     ]);
     const feedback = media?.rtcpFb?.map(({ type: name, subtype }) => `${name} ${subtype ?? ''}`.trim());
     for (const one of ['nack', 'nack pli', 'ccm fir', 'transport-cc']) t.true(feedback?.includes(one), one);
