@@ -22,6 +22,8 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'Bind/Providers/RTSPC': 'Taken, and without effect: nothing listens for streams that are pulled.',
   'Bind/Providers/OVT': 'Taken, and without effect: nothing listens for streams that are pulled.',
   'Bind/Providers/SRT': 'SRT publishers.',
+  'SRT/SRTLA': 'SRTLA, for publishers that bond several network links. Passed on to the first port in `Port`.',
+  'SRT/SRTLA/Port': 'UDP ports.',
   'Bind/Providers/MPEGTS':
     'MPEG-TS over UDP, with or without RTP. Who can send to these ports publishes; `StreamMap` of an application names the streams.',
   'Bind/Providers/WebRTC': 'WHIP, and publishers that signal over WebSocket.',

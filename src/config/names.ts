@@ -15,6 +15,7 @@ const ELEMENTS: Readonly<Record<string, string>> = {
   rtspPull: 'RTSPPull',
   udpPort: 'UDPPort',
   srt: 'SRT',
+  srtla: 'SRTLA',
   srtPush: 'SRTPush',
   mpegts: 'MPEGTS',
   mpegtsPush: 'MPEGTSPush',

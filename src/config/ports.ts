@@ -54,6 +54,7 @@ function* listeners({ bind, cluster }: ServerConfig): Iterable<Listener> {
   yield* rtmp(['bind', 'providers', 'rtmp'], providers.rtmp);
   yield* rtsp(['bind', 'providers', 'rtsp'], providers.rtsp);
   yield* udp(['bind', 'providers', 'srt'], providers.srt);
+  yield* udp(['bind', 'providers', 'srt', 'srtla'], providers.srt?.srtla);
   yield* udp(['bind', 'providers', 'mpegts'], providers.mpegts);
   yield* webrtc(['bind', 'providers', 'webrtc'], providers.webrtc);
   yield* tcp(['bind', 'publishers', 'ovt'], publishers.ovt);

@@ -1,7 +1,6 @@
-import { createSocket, type Socket } from 'node:dgram';
-import { isIPv6 } from 'node:net';
+import type { Socket } from 'node:dgram';
 import type { PortRange } from '../config/values.ts';
-import { ListenError } from '../core/listen-error.ts';
+import { bindUdp } from '../core/bind-udp.ts';
 import { canonicalAddress } from '../lib/address.ts';
 
 /** Kernel buffer for the key frames of many players at once. */
@@ -148,23 +147,5 @@ function send(socket: Socket, data: Buffer, port: number, address: string): void
 }
 
 function bound(address: string, port: number): Promise<Socket> {
-  const ipv6 = isIPv6(address);
-  return new Promise((resolve, reject) => {
-    const socket = createSocket({
-      type: ipv6 ? 'udp6' : 'udp4',
-      ipv6Only: ipv6,
-      sendBufferSize: SEND_BYTES,
-      recvBufferSize: RECEIVE_BYTES,
-      // clients are known by their addresses
-      lookup: (host, _, done) => done(null, host, ipv6 ? 6 : 4),
-    });
-    socket.once('error', (error: NodeJS.ErrnoException) => {
-      socket.close();
-      reject(new ListenError(error.code ?? '', 'bind', address, port));
-    });
-    socket.bind(port, address, () => {
-      socket.removeAllListeners('error');
-      resolve(socket);
-    });
-  });
+  return bindUdp({ address, port, sendBufferSize: SEND_BYTES, recvBufferSize: RECEIVE_BYTES });
 }

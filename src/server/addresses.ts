@@ -27,6 +27,8 @@ export interface Addresses {
   readonly ovt?: number;
   /** Ports to publish SRT to, and to play it from. */
   readonly srt?: readonly PortRange[];
+  /** Ports of publishers that bond network links. */
+  readonly srtla?: readonly PortRange[];
   readonly srtPlay?: readonly PortRange[];
   /** Ports to publish RTSP to, and to play it from. */
   readonly rtsp?: PortPair;

@@ -19,7 +19,8 @@ async function* openSrt({ config, admission: { access }, log }: ListenerContext)
   } = config;
   if (bind?.port === undefined) return;
   const component = await whereSrtIs(log, () => SrtProvider.listen({ access, log, ip, bind }));
-  if (component !== undefined) yield { component, addresses: { srt: bind.port } };
+  if (component !== undefined)
+    yield { component, addresses: { srt: bind.port, ...(bind.srtla && { srtla: bind.srtla.port }) } };
 }
 
 async function* openMpegts({ config, registry, admission: { access }, log }: ListenerContext): AsyncIterable<Listener> {

@@ -163,11 +163,12 @@ function secureRows(all: readonly (PortPair | undefined)[], host: string): Row[]
   return origins.length === 0 ? [] : [['TLS', origins.join(', '), 'the same, encrypted']];
 }
 
-function publishRows({ rtmp = {}, rtsp = {}, srt, mpegts = [], whip }: Addresses, names: Example): Row[] {
+function publishRows({ rtmp = {}, rtsp = {}, srt, srtla, mpegts = [], whip }: Addresses, names: Example): Row[] {
   return [
     ...rtmpRows(rtmp, names),
     ...whipRows(whip, names),
     ...srtRows(srt, names),
+    ...srtRows(srtla, names).map(([, url]): Row => ['SRTLA', url.replace('srt', 'srtla'), 'bonded links']),
     ...rtspRows(rtsp, names),
     ...mpegts.map((ports): Row => [
       'MPEG-TS',

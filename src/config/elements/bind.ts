@@ -61,7 +61,10 @@ interface Srt {
   readonly streamMap: readonly { readonly port: number }[];
 }
 
-const srt = (more: Record<string, never> | ReturnType<typeof workers> | ReturnType<typeof threads>) =>
+/** Ports that pass SRT on from senders with several network links. */
+const srtla = () => optional({ port: portList('udp') });
+
+const srt = <More extends object>(more: More) =>
   optional(
     {
       port: Type.Optional(portList('udp')),
@@ -180,7 +183,7 @@ export const Bind = Type.Object(
     providers: section({
       rtmp: optional({ ...secured(), ...threads() }),
       rtsp: rtsp(threads()),
-      srt: srt(threads()),
+      srt: srt({ srtla: srtla(), ...threads() }),
       mpegts: optional({ port: Type.Optional(udpPorts()), ...threads() }),
       webrtc: webrtc(),
       ovt: pulling('OVT'),

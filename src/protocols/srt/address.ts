@@ -42,6 +42,12 @@ export function readAddress(sockaddr: Buffer): SrtAddress | undefined {
   return { address: canonicalAddress(groups.join(':')), port };
 }
 
+/** Address at which this machine reaches a port that listens on a host of SrtListenOptions. */
+export function reachableHost(host: string): string {
+  if (host === '*' || host === '0.0.0.0') return '127.0.0.1';
+  return host === '::' ? '::1' : host;
+}
+
 /** Whether this is the wildcard address. */
 export function isUnspecified({ address }: SrtAddress): boolean {
   return address === '0.0.0.0' || address === '::';

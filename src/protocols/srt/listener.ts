@@ -30,6 +30,8 @@ export interface SrtListenOptions {
   readonly ipv4Too?: boolean;
   readonly options: readonly SrtOption[];
   readonly log: Logger;
+  /** The client behind an address, where a proxy of this process calls from there; undefined for other callers. */
+  readonly clientAt?: ((caller: SrtAddress) => SrtAddress | undefined) | undefined;
   /**
    * Returns the REJECTION code for a caller, or undefined to admit it. Must answer at once: the port is blocked until then.
    */
@@ -186,7 +188,7 @@ export class SrtListener implements Watcher {
       // the address family decides the length of the structure
       const isIpv4 = (koffi.decode(peer, 'uint16_t') as number) === 2;
       const bytes = koffi.decode(peer, isIpv4 ? SOCKADDR.ipv4 : SOCKADDR.ipv6) as Uint8Array;
-      const address = readAddress(Buffer.from(bytes));
+      const address = this.#peerOf(Buffer.from(bytes));
       return address === undefined
         ? REJECTION.badRequest
         : this.#options.refuse({ peer: address, streamId, port: this.#port });
@@ -196,8 +198,13 @@ export class SrtListener implements Watcher {
     }
   }
 
+  #peerOf(sockaddr: Buffer): SrtAddress | undefined {
+    const caller = readAddress(sockaddr);
+    return caller && (this.#options.clientAt?.(caller) ?? caller);
+  }
+
   #take(socket: number, peerBytes: Buffer): void {
-    const peer = readAddress(peerBytes);
+    const peer = this.#peerOf(peerBytes);
     const streamId = this.#streamIdOf(socket);
     if (peer === undefined || streamId === undefined) throw new SrtError('the caller has gone');
     const local = this.#nameOf(socket);

@@ -1,7 +1,7 @@
 import { srtOptions } from '../../lib/srt-options.ts';
 import type { Logger } from '../../log/log.ts';
 import type { SrtConnection } from './connection.ts';
-import { listenPlaces, SrtListener, type SrtCaller } from './listener.ts';
+import { listenPlaces, SrtListener, type SrtCaller, type SrtListenOptions } from './listener.ts';
 import { SrtRuntime } from './runtime.ts';
 import { readStreamId, type StreamId } from './stream-id.ts';
 
@@ -17,6 +17,7 @@ export interface SrtPortsOptions {
   readonly ip: readonly string[];
   readonly bind: SrtBind;
   readonly log: Logger;
+  readonly clientAt?: SrtListenOptions['clientAt'];
   /** See SrtListenOptions; the id is undefined when the stream id cannot be read. */
   readonly refuse: (id: StreamId | undefined, caller: SrtCaller) => number | undefined;
   readonly connection: (connection: SrtConnection, id: StreamId) => void;
@@ -55,7 +56,7 @@ export class SrtPorts {
     return this.#closed;
   }
 
-  #listen({ ip, bind, log, refuse, connection }: SrtPortsOptions): void {
+  #listen({ ip, bind, log, clientAt, refuse, connection }: SrtPortsOptions): void {
     const mapped = new Map(bind.streamMap.map(({ port, streamPath }) => [port, streamPath]));
     const options = srtOptions(bind.options);
     for (const port of eachPort(bind.port)) {
@@ -67,6 +68,7 @@ export class SrtPorts {
             port,
             options,
             log,
+            clientAt,
             refuse: (caller) => refuse(read(caller.streamId), caller),
             connection: (taken) => {
               const id = read(taken.streamId);
@@ -80,7 +82,8 @@ export class SrtPorts {
   }
 }
 
-function eachPort(ranges: SrtBind['port'] = []): number[] {
+/** Ports of some ranges, each once. */
+export function eachPort(ranges: SrtBind['port'] = []): number[] {
   const ports = ranges.flatMap(({ first, last }) => Array.from({ length: last - first + 1 }, (_, i) => first + i));
   return [...new Set(ports)];
 }

@@ -1,6 +1,7 @@
 import { createSocket, type Socket } from 'node:dgram';
 import { isIPv6 } from 'node:net';
 import type { Logger } from '../../log/log.ts';
+import { reachableHost } from './address.ts';
 
 const EVERY_MS = 100;
 /** Data header for socket 0, as of handshakes: libsrt sees that it is none, answers nothing, and looks at its timers. */
@@ -17,7 +18,7 @@ export class Pulse {
 
   /** @param host as of SrtListenOptions */
   constructor(host: string, port: number, log: Logger) {
-    const target = targetOf(host);
+    const target = reachableHost(host);
     const onResult = (error: Error | null): void => {
       if (error !== null && !this.#failed)
         log.warn({ err: error }, 'this server cannot reach its own SRT port: stray packets may delay it');
@@ -32,9 +33,4 @@ export class Pulse {
     clearInterval(this.#timer);
     this.#socket.close();
   }
-}
-
-function targetOf(host: string): string {
-  if (host === '*' || host === '0.0.0.0') return '127.0.0.1';
-  return host === '::' ? '::1' : host;
 }

@@ -1,13 +1,16 @@
 import type { Access } from '../../access/access.ts';
 import { askedBySrt, srtAccess } from '../../access/srt-request.ts';
 import type { SrtBindConfig } from '../../config/model.ts';
+import type { PortRange } from '../../config/values.ts';
 import { KilnError } from '../../errors.ts';
 import type { Logger } from '../../log/log.ts';
 import { SessionTable } from '../../lib/session-table.ts';
 import type { SrtConnection } from '../../protocols/srt/connection.ts';
-import type { SrtCaller } from '../../protocols/srt/listener.ts';
-import { SrtPorts } from '../../protocols/srt/ports.ts';
+import { reachableHost } from '../../protocols/srt/address.ts';
+import { listenPlaces, type SrtCaller } from '../../protocols/srt/listener.ts';
+import { eachPort, SrtPorts } from '../../protocols/srt/ports.ts';
 import { REJECTION, rejectionOf } from '../../protocols/srt/rejection.ts';
+import { SrtlaPorts } from '../../protocols/srt/srtla/ports.ts';
 import { UNREADABLE_STREAM_ID, type StreamId } from '../../protocols/srt/stream-id.ts';
 import { HeldMedia } from './held-media.ts';
 import { SrtSession } from './session.ts';
@@ -16,7 +19,10 @@ export interface SrtProviderOptions {
   readonly access: Access;
   readonly log: Logger;
   readonly ip: readonly string[];
-  readonly bind: Pick<SrtBindConfig, 'port' | 'streamMap' | 'options'>;
+  readonly bind: Pick<SrtBindConfig, 'port' | 'streamMap' | 'options'> & {
+    /** Ports of SRTLA, which lead to the first SRT port. */
+    readonly srtla?: { readonly port: readonly PortRange[] } | undefined;
+  };
 }
 
 /** Each session has threads in libsrt. `waiting` limits those whose stream has no tracks yet. */
@@ -33,9 +39,10 @@ export class SrtProvider {
   readonly #leaving = new Set<SrtSession>();
   readonly #held = new HeldMedia(HELD_LIMITS);
   #ports: SrtPorts | undefined;
+  #srtla: SrtlaPorts | undefined;
   #closed: Promise<void> | undefined;
 
-  /** @throws SrtMissingError when there is no libsrt, SrtError when a port cannot be listened on */
+  /** @throws SrtMissingError when there is no libsrt, SrtError or ListenError when a port cannot be listened on */
   static async listen(options: SrtProviderOptions): Promise<SrtProvider> {
     const provider = new SrtProvider(options);
     const { ip, bind } = options;
@@ -43,9 +50,16 @@ export class SrtProvider {
       ip,
       bind,
       log: provider.#log,
+      clientAt: (caller) => provider.#srtla?.receiver.senderAt(caller),
       refuse: (id, caller) => provider.#refuse(id, caller),
       connection: (connection, id) => provider.#take(connection, id),
     });
+    try {
+      await provider.#listenForSrtla();
+    } catch (error) {
+      await provider.close();
+      throw error;
+    }
     return provider;
   }
 
@@ -63,8 +77,23 @@ export class SrtProvider {
       await this.#ports?.closeListeners();
       this.#sessions.closeAll('the server is closing');
       await this.#ports?.close();
+      this.#srtla?.close();
     })();
     return this.#closed;
+  }
+
+  async #listenForSrtla(): Promise<void> {
+    const { ip, bind } = this.#options;
+    const places = listenPlaces(ip);
+    const [place] = places;
+    const [port] = eachPort(bind.port);
+    if (bind.srtla === undefined || place === undefined || port === undefined) return;
+    this.#srtla = await SrtlaPorts.open({
+      places,
+      ports: eachPort(bind.srtla.port),
+      target: { address: reachableHost(place.host), port },
+      log: this.#log,
+    });
   }
 
   /** Decides without other nodes, because the port is blocked until it returns. */
