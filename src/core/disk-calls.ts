@@ -1,7 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { poolThreads } from '../lib/pool-threads.ts';
 import { Limiter } from '../lib/limiter.ts';
-import { unlessAborted } from '../lib/unless-aborted.ts';
 
 /** Calls of one root in the system at a time. */
 const CALLS = 2;
@@ -27,6 +26,18 @@ interface DiskEvents {
   readonly slow: [folder: string];
   /** Calls return again. @param ms from when the first one that hung had begun until the last one returned */
   readonly back: [folder: string, ms: number];
+}
+
+/** Thrown in place of an answer. */
+export class DiskHangs extends Error {
+  constructor() {
+    super('the disk does not answer');
+  }
+}
+
+/** Handler for `catch`: goes on where a disk hangs, and throws any other error. */
+export function ifItHangs(error: unknown): undefined {
+  if (!(error instanceof DiskHangs)) throw error;
 }
 
 /**
@@ -97,9 +108,21 @@ export class RootCalls {
     return this.#limiter.run(() => this.#calls.all.run(() => this.#watched(call)));
   }
 
-  /** Settles as a promise does, or resolves to undefined as soon as a call hangs. */
-  unlessHanging<T>(promise: Promise<T>): Promise<T | undefined> {
-    return unlessAborted(promise, this.#hang.signal);
+  /**
+   * Waits for what has calls of this root made, unless the disk hangs: then nothing new waits for it.
+   * @throws what the work throws; DiskHangs if a call hangs already, and as soon as one does
+   */
+  async unlessHanging<T>(work: () => Promise<T>): Promise<T> {
+    if (this.hangs) throw new DiskHangs();
+    const { signal } = this.#hang;
+    const { promise: hung, reject } = Promise.withResolvers<never>();
+    const onHang = (): void => reject(new DiskHangs());
+    signal.addEventListener('abort', onHang);
+    try {
+      return await Promise.race([work(), hung]);
+    } finally {
+      signal.removeEventListener('abort', onHang);
+    }
   }
 
   async #watched<T>(call: () => Promise<T>): Promise<T> {

@@ -90,9 +90,9 @@ export class Disk {
     return this.#calls.hangs;
   }
 
-  /** Settles as a promise does, or resolves to undefined as soon as a call hangs. */
-  unlessHanging<T>(promise: Promise<T>): Promise<T | undefined> {
-    return this.#calls.unlessHanging(promise);
+  /** As `RootCalls.unlessHanging`. */
+  unlessHanging<T>(work: () => Promise<T>): Promise<T> {
+    return this.#calls.unlessHanging(work);
   }
 
   /** Nothing waits any more. To be called once. */

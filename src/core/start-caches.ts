@@ -1,9 +1,8 @@
 import type { Application } from './application.ts';
+import { CachedPackets } from './cached-packets.ts';
 import { GopCache } from './gop-cache.ts';
-import type { Reader } from './reader.ts';
 import type { Registry } from './registry.ts';
 import type { OutputStream } from './output-stream.ts';
-import { isMedia, type Track } from './track.ts';
 
 /** Readers of a stream with longer GOPs start at the next key frame. */
 const LIMITS = { bytes: 8 * 1024 * 1024, seconds: 10 };
@@ -110,21 +109,10 @@ class StartCache {
   readonly #key: string;
   readonly #onClose: () => void;
   readonly #pastSeconds: number;
-  #packets: GopCache;
-  #reader: Reader;
+  readonly #cached: CachedPackets;
   #users = 0;
   #late: NodeJS.Timeout | undefined;
   #closed = false;
-  #media: readonly Track[];
-  /** Starts anew when a media track was replaced, whose packets no reader could place; new tracks and tracks of events are added. */
-  readonly #onTracks = (): void => {
-    const before = this.#media;
-    this.#media = this.#output.tracks.filter(isMedia);
-    if (before.every((track) => this.#media.includes(track))) return;
-    this.#reader.close();
-    this.#packets = this.#begin();
-    this.#reader = this.#output.read(this.#packets);
-  };
   readonly #onEnd = (): void => this.close();
 
   constructor(output: OutputStream, key: string, pastSeconds: number, onClose: () => void) {
@@ -132,15 +120,13 @@ class StartCache {
     this.#key = key;
     this.#pastSeconds = pastSeconds;
     this.#onClose = onClose;
-    this.#packets = this.#begin();
-    this.#media = output.tracks.filter(isMedia);
-    this.#reader = output.read(this.#packets);
-    output.on('tracks', this.#onTracks).once('close', this.#onEnd);
+    this.#cached = new CachedPackets(output, () => this.#begin());
+    output.once('close', this.#onEnd);
     output.input.continuity.keep(key, true);
   }
 
   get packets(): GopCache {
-    return this.#packets;
+    return this.#cached.packets;
   }
 
   get held(): boolean {
@@ -162,8 +148,8 @@ class StartCache {
     if (this.#closed) return;
     this.#closed = true;
     clearTimeout(this.#late);
-    this.#reader.close();
-    this.#output.off('tracks', this.#onTracks).off('close', this.#onEnd);
+    this.#cached.close();
+    this.#output.off('close', this.#onEnd);
     this.#onClose();
   }
 

@@ -12,6 +12,7 @@ import { randomId } from '../lib/random-id.ts';
 import { selectTracks, type TrackSelection } from '../tasks/track-selection.ts';
 import { Border } from './border.ts';
 import { containerOf, type Container } from './container.ts';
+import { ifItHangs } from '../core/disk-calls.ts';
 import type { Disk } from '../core/disks.ts';
 import { fileDate } from './file-date.ts';
 import type { Journal } from './journal.ts';
@@ -106,7 +107,7 @@ export class Recorder {
     clearTimeout(this.#timer);
     const isStopped = signal.aborted && signal.reason instanceof TaskEnd && signal.reason.reason === 'removed';
     this.#end(isStopped);
-    await this.#options.disk.unlessHanging(Promise.all(this.#ending));
+    await this.#options.disk.unlessHanging(() => Promise.all(this.#ending)).catch(ifItHangs);
     if (this.#ending.size > 0)
       this.#options.log.warn(
         { files: this.#ending.size },

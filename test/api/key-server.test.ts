@@ -1,3 +1,6 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { openKeyServer, answerOf, keyOfId, send, WIDEVINE_ID, type KeyQuestion } from '../support/drm/key-server.ts';
 import { openLlhls } from '../support/hls/llhls.ts';
@@ -82,6 +85,33 @@ test('a stream is encrypted with the key that its key server gives, for three ke
   t.is(init.toString('latin1').split('pssh').length, 3);
   keysNowhere(t, opened, server.questions);
   t.false(JSON.stringify(opened.lines).includes('pass:word'));
+});
+
+test('a stream with DVR whose key comes late has no media of before', async (t) => {
+  const server = await openKeyServer(t);
+  const held: (() => void)[] = [];
+  server.answer((response, question) => void held.push(() => send(response, answerOf(question))));
+  const tempStoragePath = await mkdtemp(join(tmpdir(), 'kiln-dvr-'));
+  t.teardown(() => rm(tempStoragePath, { recursive: true }));
+  const keyServer = { url: server.url, certificateFingerprint: server.fingerprint };
+  const opened = await openLlhls(t, {
+    llhls: {
+      ...{ segmentDuration: 2, chunkDuration: 0.5, segmentCount: 20 },
+      drm: { enable: true, keyServer: [keyServer] },
+      dvr: { enable: true, tempStoragePath, maxDuration: 600 },
+    },
+  });
+  const { output } = opened.goLive([videoTrack({ id: 0, config: AVC_HIGH }), audioTrack({ id: 1 })]);
+  const feed = feeder(output);
+  feed(3.3);
+  await until('the key server was asked', () => held.length > 0);
+  feed(5.1);
+  for (const answer of held) answer();
+  await until('the stream is there', () => opened.publisher.live(opened.application, 'stream'));
+  feed(12.1);
+  const list = await videoList(opened);
+  const seconds = [...list.matchAll(/#EXTINF:([\d.]+)/g)].reduce((sum, [, one]) => sum + Number(one), 0);
+  t.is(Math.round(seconds), 6, list);
 });
 
 test('a request is signed with Signature Version 4', async (t) => {

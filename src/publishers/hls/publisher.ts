@@ -107,6 +107,8 @@ export class PlaylistPublisher {
       registry.vhosts.get(vhost)?.applications.get(app);
     const findOwn: StreamHere = (asked, query) => {
       const application = applicationOf(asked);
+      const opening = application && this.#own.opening(application, asked.stream);
+      if (opening !== undefined) return opening.then(() => findOwn(asked, query));
       const own = application && this.#own.find(application, asked.stream);
       return own && query !== undefined ? this.#named(own, application, asked.stream, query) : own;
     };
@@ -191,6 +193,8 @@ export class PlaylistPublisher {
     name: string,
     query: URLSearchParams | undefined,
   ): PlayedStream | undefined | Promise<PlayedStream | undefined> {
+    const opening = this.#own.opening(application, name);
+    if (opening !== undefined) return opening.then(() => this.#find(application, name, query));
     const own = this.#own.find(application, name);
     if (own?.stream.interrupted === false)
       return query === undefined ? own : this.#named(own, application, name, query);
@@ -242,7 +246,10 @@ export class PlaylistPublisher {
   #open(output: OutputStream, application: Application): void {
     if (output.input.isRelay) return;
     this.#own.open(output, application);
-    this.#remote.handOver(application, output.name);
+    const handOver = (): void => this.#remote.handOver(application, output.name);
+    const opening = this.#own.opening(application, output.name);
+    if (opening === undefined) handOver();
+    else void opening.then(handOver);
   }
 }
 

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
-import { DiskCalls } from '../../../src/core/disk-calls.ts';
+import { DiskCalls, DiskHangs } from '../../../src/core/disk-calls.ts';
 import { virtualTime } from '../../support/time/virtual-time.ts';
 
 function open(t: ExecutionContext, most = 10) {
@@ -23,17 +23,26 @@ test('a disk whose calls hang is reported once, and once more when they have ret
   const disk = calls.of('/dvr');
   const { call, end } = hanging();
   const [one, other] = [disk.take(call), disk.take(call)];
+  const waiting = t.throwsAsync(
+    disk.unlessHanging(() => one),
+    { instanceOf: DiskHangs },
+  );
   await delay(4000);
   t.false(disk.hangs);
   await delay(2000);
   t.true(disk.hangs);
-  t.is(await disk.unlessHanging(one), undefined);
+  await waiting;
+  await t.throwsAsync(
+    disk.unlessHanging(() => disk.take(() => Promise.resolve(t.fail('it waits for a disk that hangs')))),
+    { instanceOf: DiskHangs },
+  );
   await delay(60_000);
   t.deepEqual([events, calls.slow], [['/dvr is slow'], 1]);
   end();
   t.deepEqual(await Promise.all([one, other]), ['done', 'done']);
   t.deepEqual([disk.hangs, calls.slow], [false, 1]);
-  t.is(await disk.unlessHanging(disk.take(() => Promise.resolve('again'))), 'again');
+  t.is(await disk.unlessHanging(() => disk.take(() => Promise.resolve('again'))), 'again');
+  t.is(await disk.unlessHanging(() => disk.take(() => Promise.resolve(undefined))), undefined);
   await delay(20_000);
   t.deepEqual([events, calls.slow], [['/dvr is slow', '/dvr is back after 66 s'], 0]);
 });

@@ -4,6 +4,7 @@ import type { Access } from '../../../access/access.ts';
 import type { HlsPublisherConfig } from '../../../config/model.ts';
 import { refusesClear } from '../../../config/clear-publishers.ts';
 import type { Application } from '../../../core/application.ts';
+import type { CachedPackets } from '../../../core/cached-packets.ts';
 import type { Histogram } from '../../../lib/histogram.ts';
 import { RecentSet } from '../../../lib/recent-set.ts';
 import type { DumpedFolder } from '../../../recording/finished/recorded-index.ts';
@@ -21,8 +22,9 @@ import type { FindElsewhere } from '../rewind/elsewhere.ts';
 import { folderName, StreamFolder } from '../rewind/stream-folder.ts';
 import { RootWatch } from '../rewind/root-watch.ts';
 import { Sweeps } from '../rewind/sweeps.ts';
-import { PackagedStream, type StreamDrm } from './packaged-stream.ts';
-import { savedBefore } from './saved-before.ts';
+import { Openings } from './openings.ts';
+import { PackagedStream, type PackagedStreamOptions, type PastOptions, type StreamDrm } from './packaged-stream.ts';
+import { keptState, storedState } from './saved-before.ts';
 import { StreamKeys } from './stream-keys.ts';
 import { StreamViewers } from './stream-viewers.ts';
 import type { CreateHomeNodes } from '../sessions/home-nodes.ts';
@@ -56,6 +58,9 @@ export interface OwnStream extends PlayedStream {
   readonly dumps: StreamDumps;
 }
 
+/** A stream that continues none of this node. */
+type OpenedStream = Pick<PackagedStreamOptions, 'output' | 'application' | 'config' | 'past' | 'before'>;
+
 /** Bytes of segments that were read from disks. */
 const MAX_PAST_BYTES = 64 * 1024 * 1024;
 /** Oldest are forgotten first. */
@@ -77,6 +82,7 @@ export class OwnStreams {
   readonly #unlisten: () => void;
   readonly #sweeps: Sweeps;
   readonly #roots = new RootWatch();
+  readonly #openings = new Openings();
   readonly #keys: StreamKeys;
 
   constructor(options: OwnStreamsOptions) {
@@ -106,6 +112,7 @@ export class OwnStreams {
     if (form.inTs && refusesClear(application.config.publishers)) return;
     if (config.createDefaultPlaylist) form.addDefaultPlaylist(output);
     const { name } = output;
+    this.#openings.forget(application, name);
     this.#keys.forget(application, name);
     const own = this.find(application, name);
     if (own?.stream.isContinuedBy(output) === true) {
@@ -119,25 +126,50 @@ export class OwnStreams {
     }
   }
 
-  /** Opens a stream that continues none of this node: at once, or when its key is there. */
-  #openNew(output: OutputStream, application: Application, config: HlsPublisherConfig): void {
-    const { form } = this.#options;
-    const { name } = output;
-    const log = this.#logOf(application, name);
-    const saved = () =>
-      savedBefore(form, output, this.#past(application, name, config)?.folder, (reason) =>
-        log.warn({ reason }, 'the folder for players that rewind cannot be read'),
-      )?.key;
-    const waiting = this.#keys.open({ output, application, config, saved, log }, (drm) =>
-      this.#start(output, application, config, drm),
-    );
-    if (waiting !== undefined) this.#await(waiting);
+  /** Resolves when a stream has begun whose state is read from a disk, or when it will not; undefined for any other. Never rejects. */
+  opening(application: Application, name: string): Promise<void> | undefined {
+    return this.#openings.of(application, name);
   }
 
-  #start(output: OutputStream, application: Application, config: HlsPublisherConfig, drm: StreamDrm | undefined): void {
-    const own = this.#create(output, application, config, drm);
-    this.#of(application).set(output.name, own);
-    this.#attach(own, output, application);
+  /** Opens a stream that continues none of this node: at once, or when its state was read from the disk. */
+  #openNew(output: OutputStream, application: Application, config: HlsPublisherConfig): void {
+    const past = this.#past(application, output.name, config);
+    const opened = { output, application, config, past };
+    const kept = keptState(this.#options.form, output);
+    if (past === undefined || kept !== undefined) return this.#openWith({ ...opened, before: kept });
+    const log = this.#logOf(application, output.name);
+    this.#openings.open(output, application, {
+      delayMs: config.delayBufferTimeMs,
+      read: async (signal) =>
+        await storedState(past.folder, signal).catch((error: Error) => {
+          if (!signal.aborted)
+            log.warn(
+              { reason: error.message },
+              'the state of the stream before cannot be read: its past is not listed',
+            );
+          return undefined;
+        }),
+      begin: (before, first) => this.#openWith({ ...opened, before }, first),
+      onFault: (error) => log.error({ err: error }, 'the stream is not published: it could not be packaged'),
+    });
+  }
+
+  /**
+   * Opens a stream when its key is there.
+   * @param first what came before; where the key has to be waited for, it would be older than what goes on then
+   */
+  #openWith(opened: OpenedStream, first?: Pick<CachedPackets, 'replay'>): void {
+    const { output, application, config, before } = opened;
+    const log = this.#logOf(application, output.name);
+    let kept = first;
+    const waiting = this.#keys.open({ output, application, config, saved: before?.key, log }, (drm) => {
+      const own = this.#create({ ...opened, drm });
+      this.#of(application).set(output.name, own);
+      this.#attach(own, output, application);
+      kept?.replay((packet) => own.stream.package.push(packet));
+    });
+    kept = undefined;
+    if (waiting !== undefined) this.#await(waiting);
   }
 
   /** Follows the publisher of a stream. */
@@ -156,6 +188,7 @@ export class OwnStreams {
   /** Idempotent. Resolves when dumps and segments on the disk are complete, and sessions handed over. */
   async close(): Promise<void> {
     this.#unlisten();
+    this.#openings.close();
     this.#keys.close();
     this.#roots.close();
     for (const application of this.#streams.keys()) this.#dropAll(application);
@@ -166,20 +199,12 @@ export class OwnStreams {
     return this.#options.log.child({ publisher: this.#options.form.kind, stream: `${internalName}/${name}` });
   }
 
-  #create(
-    output: OutputStream,
-    application: Application,
-    config: HlsPublisherConfig,
-    drm: StreamDrm | undefined,
-  ): OwnStream {
+  #create(opened: OpenedStream & { readonly drm: StreamDrm | undefined }): OwnStream {
     const { form, tokens, access, homes, partDelay, keyCounts, onDumped } = this.#options;
-    const { name } = output;
+    const { application, config } = opened;
+    const { name } = opened.output;
     const log = this.#logOf(application, name);
-    const stream = new PackagedStream({
-      drm,
-      ...{ form, output, application, config, partDelay, keyCounts, log },
-      past: this.#past(application, name, config),
-    });
+    const stream = new PackagedStream({ ...opened, form, partDelay, keyCounts, log });
     const viewers = new StreamViewers({
       ...{ form, stream, application, access, endedOpenings: this.#endedOpenings },
       tokens: tokens(application, name),
@@ -195,7 +220,7 @@ export class OwnStreams {
     return { stream, viewers, dumps };
   }
 
-  #past(application: Application, stream: string, { dvr }: HlsPublisherConfig) {
+  #past(application: Application, stream: string, { dvr }: HlsPublisherConfig): PastOptions | undefined {
     if (dvr?.enable !== true) return undefined;
     const names = { vhost: application.vhost.name, app: application.name, stream, kind: this.#options.form.kind };
     const root = resolve(dvr.tempStoragePath);

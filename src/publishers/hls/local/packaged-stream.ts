@@ -17,7 +17,7 @@ import type { HlsForm } from '../package/hls-form.ts';
 import { CONCLUDED, isWorthSaving, resumeFrom, toSavedState, type SavedPlaylistState } from './saved-state.ts';
 import { KeyRotation } from './key-rotation.ts';
 import type { KeySource } from './key-source.ts';
-import { keptKey, keptState, savedBefore } from './saved-before.ts';
+import { keptKey, keptState } from './saved-before.ts';
 import { spliceInterstitials } from '../package/splice-interstitials.ts';
 import { MasterTemplate } from '../master/master-template.ts';
 import type { Text } from '../answer/text.ts';
@@ -67,6 +67,8 @@ export interface PackagedStreamOptions {
   readonly application: Application;
   readonly config: HlsPublisherConfig;
   readonly partDelay?: Histogram;
+  /** State of the stream that this one continues. */
+  readonly before?: SavedPlaylistState | undefined;
   /** undefined where players do not rewind. */
   readonly past?: PastOptions | undefined;
   /** Encryption of the stream; undefined for a stream in clear. */
@@ -106,9 +108,7 @@ export class PackagedStream implements PlayedFiles {
     this.#output = output;
     this.#source = output;
     this.#faults = new FaultLog(log);
-    const before = savedBefore(form, output, options.past?.folder, (reason) =>
-      this.#faults.count(`HLS: the folder for players that rewind: ${reason}`),
-    );
+    const { before } = options;
     this.run = before?.run ?? randomKey();
     this.kicked = new RecentSet(MAX_KICKED, before?.kicked);
     this.#rewind = this.#openRewind();

@@ -14,8 +14,8 @@ export interface NewStream {
   readonly output: OutputStream;
   readonly application: Application;
   readonly config: HlsPublisherConfig;
-  /** Reads the key of the stream that this one continues. */
-  readonly saved: () => SavedKey | undefined;
+  /** Key of the stream that this one continues. */
+  readonly saved: SavedKey | undefined;
   readonly log: Logger;
 }
 
@@ -44,7 +44,7 @@ export class StreamKeys {
     const found = drmOfStream(config, this.#files, names, log);
     if (found === 'unusable') return undefined;
     if (found !== undefined && 'server' in found) return this.#wait(stream, found.server, found.period, onFound);
-    onFound(found && { source: new FileKeys({ ...found, log }, saved()?.id), period: found.period });
+    onFound(found && { source: new FileKeys({ ...found, log }, saved?.id), period: found.period });
     return undefined;
   }
 
@@ -72,7 +72,7 @@ export class StreamKeys {
     output.once('close', onClose);
     const options = { server: this.#server(config), names, period, log };
     try {
-      const source = await ServerKeys.open(options, saved(), Date.now(), stop.signal);
+      const source = await ServerKeys.open(options, saved, Date.now(), stop.signal);
       if (source === undefined || output.closed) source?.close();
       else onFound({ source, period });
     } catch (error) {

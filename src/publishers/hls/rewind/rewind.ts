@@ -1,4 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises';
+import { DiskHangs, ifItHangs } from '../../../core/disk-calls.ts';
 import type { Disk } from '../../../core/disks.ts';
 import { kilnError } from '../../../errors.ts';
 import type { FaultLog, Logger } from '../../../log/log.ts';
@@ -59,7 +60,6 @@ const LATE_LEAVING = 4;
 const MANY_STEPS = 16;
 /** Limit of gaps that wait to be noted: those that are not are none the less for that. */
 const MAX_GAPS = 1000;
-const NO_ANSWER = 'the disk does not answer';
 /** Key of the step that runs after others. */
 const STATE = Symbol('state');
 
@@ -210,12 +210,19 @@ export class Rewind implements Follower {
     await this.#loading;
     this.#late?.close();
     this.#flush();
-    if (this.#steps.over !== undefined) await this.#disk.unlessHanging(this.#steps.over);
+    await this.#written();
     if (!isFirst) return;
     if (this.#disk.hangs) this.#giveUp();
-    else await this.#disk.unlessHanging(this.#disk.take(() => this.#closeFiles()));
+    // of a disk that hangs when it answers again
+    this.#do(() => this.#closeFiles());
+    await this.#written();
     this.#options.cache.drop(this);
     this.#disk.close();
+  }
+
+  /** Resolves when no step is left, or the disk hangs. Never rejects. */
+  async #written(): Promise<void> {
+    await this.#disk.unlessHanging(async () => await this.#steps.over).catch(ifItHangs);
   }
 
   /** Never rejects. */
@@ -229,7 +236,7 @@ export class Rewind implements Follower {
     this.#steps.drop();
     for (const { list, msn, bytes } of this.#unwritten.values()) {
       const shelf = this.#shelves.get(list);
-      if (shelf !== undefined) this.#lose(shelf, msn, NO_ANSWER);
+      if (shelf !== undefined) this.#lose(shelf, msn, new DiskHangs().message);
       this.#disk.count(-bytes);
     }
     this.#unwritten.clear();
@@ -269,21 +276,14 @@ export class Rewind implements Follower {
     this.#late = new LateNodes(others, (found) => this.#fill(found));
   }
 
-  /** Finds what is on the disk. @throws errors of the system; Error if it does not answer */
+  /** Finds what is on the disk. @throws errors of the system; DiskHangs */
   async #loadFiles(onFault: (error: unknown) => void): Promise<ReadonlyMap<string, readonly PastSegment[]>> {
-    return await this.#inTime(() => this.#options.files.load(onFault, (call) => this.#disk.take(call)));
+    return await this.#disk.unlessHanging(() => this.#options.files.load(onFault, (call) => this.#disk.take(call)));
   }
 
   /** Reads a file from the disk. @throws as `#loadFiles` */
   async #readFile(name: string): Promise<Buffer> {
-    return await this.#inTime(() => this.#disk.take(() => this.#options.files.read(name)));
-  }
-
-  /** Calls the disk unless it hangs: what waited for it then would only add up. @throws what the call throws; Error if the disk does not answer */
-  async #inTime<T extends object>(call: () => Promise<T>): Promise<T> {
-    const result = this.#disk.hangs ? undefined : await this.#disk.unlessHanging(call());
-    if (result === undefined) throw new Error(NO_ANSWER);
-    return result;
+    return await this.#disk.unlessHanging(() => this.#disk.take(() => this.#options.files.read(name)));
   }
 
   /** Lets all playlists end with the same number: a node may have died after it had written the last segment of some. */

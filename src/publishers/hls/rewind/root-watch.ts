@@ -4,10 +4,7 @@ import { diskCalls } from '../../../core/disk-calls.ts';
 /** A file server answers this each time, and not from what it is known to have. */
 const WATCH_MS = 5000;
 
-/**
- * Asks the disks of DVR from time to time whether they answer: a stream that begins reads its saved state synchronously, so that one that
- * hangs has to be known before.
- */
+/** Asks the disks of DVR from time to time whether they answer, so that a stream that begins does not wait for one that hangs. */
 export class RootWatch {
   readonly #roots = new Set<string>();
   /** Roots that have not answered yet. */

@@ -132,7 +132,7 @@ export class RunFiles {
     files: ReadonlyMap<string, number>,
     onFault: (error: unknown) => void,
   ): Promise<(JournalSegment & { readonly list: string })[]> {
-    const journal = await this.#readFile(file, MAX_JOURNAL_BYTES).catch(onFault);
+    const journal = await readOwnFile(join(this.folder, file), MAX_JOURNAL_BYTES).catch(onFault);
     if (journal === undefined) return [];
     const stored = readJournal(journal.toString());
     // each has a thousand segments
@@ -223,7 +223,7 @@ export class RunFiles {
     const place = this.packs.find(name);
     if (place !== undefined) return await this.packs.read(place);
     try {
-      return await this.#readFile(name, MAX_MEDIA_BYTES);
+      return await readOwnFile(join(this.folder, name), MAX_MEDIA_BYTES);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || this.#isLoaded) throw error;
       const search = this.#searches.then(() => this.packs.find(name) ?? this.#locate(name));
@@ -256,18 +256,6 @@ export class RunFiles {
       if (found !== undefined) return found;
     }
     return undefined;
-  }
-
-  async #readFile(name: string, mostBytes: number): Promise<Buffer> {
-    const path = join(this.folder, name);
-    const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-    try {
-      const facts = await file.stat();
-      if (!facts.isFile() || facts.size > mostBytes) throw new Error(`no file of this server: ${path}`);
-      return await file.readFile();
-    } finally {
-      await file.close();
-    }
   }
 
   /** Removes a segment, an initialization or a journal. Idempotent. @returns whether a file is gone @throws errors of the system */
@@ -342,6 +330,18 @@ async function writeNew(path: string, body: readonly Buffer[]): Promise<void> {
     // the first error is the reason
     await unlink(path).catch(() => undefined);
     throw error;
+  } finally {
+    await file.close();
+  }
+}
+
+/** Reads a file that is no link. @throws errors of the system, ELOOP for a link among them; Error for anything else that is no file, or too long */
+export async function readOwnFile(path: string, mostBytes: number): Promise<Buffer> {
+  const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  try {
+    const facts = await file.stat();
+    if (!facts.isFile() || facts.size > mostBytes) throw new Error(`no file of this server: ${path}`);
+    return await file.readFile();
   } finally {
     await file.close();
   }

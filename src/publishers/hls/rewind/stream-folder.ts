@@ -1,12 +1,12 @@
-import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { diskCalls, type RootCalls } from '../../../core/disk-calls.ts';
 import { replaceFile } from '../../../lib/files/paths.ts';
+import { unless } from '../../../lib/files/unless.ts';
 import { nameHash } from '../answer/names.ts';
 import { appended, FILE_MODE } from './append-files.ts';
 import { parsed } from './journal.ts';
-import { FOLDER_MODE, RunFiles } from './run-files.ts';
+import { FOLDER_MODE, readOwnFile, RunFiles } from './run-files.ts';
 
 /** File with a line for each state, the newest last. */
 export const STATE = 'state.journal';
@@ -41,25 +41,14 @@ export class StreamFolder {
   }
 
   /**
-   * Saved state; undefined where there is none, or a damaged one. It is read at once, since nothing of a stream can be named before.
-   * @throws errors of the system; Error for what is no small file, and if the disk hangs
+   * Reads the saved state; undefined where there is none, or a damaged one.
+   * @throws errors of the system; Error for what is no small file; DiskHangs
    */
-  readState(): unknown {
-    if (this.#calls.hangs) throw new Error('the disk does not answer');
+  async readState(): Promise<unknown> {
     const path = join(this.#path, STATE);
-    try {
-      const file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-      try {
-        const facts = fstatSync(file);
-        if (!facts.isFile() || facts.size > MAX_STATE_BYTES) throw new Error(`no file of this server: ${path}`);
-        return lastOf(readFileSync(file, 'utf8'));
-      } finally {
-        closeSync(file);
-      }
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-      throw error;
-    }
+    const read = async () => await readOwnFile(path, MAX_STATE_BYTES).catch(unless('ENOENT'));
+    const bytes = await this.#calls.unlessHanging(() => this.#calls.take(read));
+    return bytes && lastOf(bytes.toString());
   }
 
   /** @throws errors of the system */

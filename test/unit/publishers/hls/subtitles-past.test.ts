@@ -27,6 +27,8 @@ async function open(t: ExecutionContext) {
   const server = await openLlhls(t, { hls: {}, vhost: { applications } });
   const { input, output } = server.goLive(TRACKS);
   output.setTracks(input.tracks);
+  for (const publisher of server.publishers)
+    await until('the stream is packaged', () => publisher.live(server.application, 'stream'));
   const track = input.tracks.find(({ type }) => type === 'subtitle');
   if (track?.type !== 'subtitle') throw new Error('no subtitles');
   const advance = feeder(output);

@@ -82,15 +82,15 @@ test('an initialization that an earlier run of the server began is replaced', as
 test('the newest state is read, whatever was cut off after it', async (t) => {
   const root = await temporary(t);
   const folder = new StreamFolder(root, NAMES);
-  t.is(folder.readState(), undefined);
+  t.is(await folder.readState(), undefined);
   for (let msn = 0; msn < 3; msn++) await folder.writeState({ msn });
-  t.deepEqual(folder.readState(), { msn: 2 });
+  t.deepEqual(await folder.readState(), { msn: 2 });
   const path = join(root, 'v/a/s/llhls/state.journal');
   const cut = new AppendFiles(1);
   await cut.append(path, '{"msn":3');
   await cut.close(path);
   const next = new StreamFolder(root, NAMES);
-  t.deepEqual(next.readState(), { msn: 2 });
+  t.deepEqual(await next.readState(), { msn: 2 });
   await next.writeState({ msn: 4 });
   t.is(await readFile(path, 'utf8'), '{"msn":4}\n');
   await folder.close();
@@ -104,7 +104,7 @@ test('states take a bounded part of the disk', async (t) => {
   const kicked = Array.from({ length: 50 }, () => 'x'.repeat(100));
   for (let msn = 0; msn < 100; msn++) {
     await folder.writeState({ msn, kicked });
-    t.deepEqual(folder.readState(), { msn, kicked });
+    t.deepEqual(await folder.readState(), { msn, kicked });
   }
   t.true((await stat(join(root, 'v/a/s/llhls/state.journal'))).size <= 64 * 1024);
   await folder.close();

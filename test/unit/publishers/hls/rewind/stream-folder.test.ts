@@ -8,8 +8,8 @@ test('a folder on a disk that hangs is not read in the turn of all media', async
   virtualTime(t);
   const root = '/nowhere/dvr';
   const folder = new StreamFolder(root, { vhost: 'v', app: 'a', stream: 's', kind: 'llhls' });
-  t.is(folder.readState(), undefined);
+  t.is(await folder.readState(), undefined);
   void diskCalls.of(root).take(() => new Promise<never>(() => undefined));
   await delay(10_000);
-  t.throws(() => folder.readState(), { message: 'the disk does not answer' });
+  await t.throwsAsync(folder.readState(), { message: 'the disk does not answer' });
 });
