@@ -15,6 +15,7 @@ import { checkRoom, demandProvider, Places, type Place } from './places.ts';
 import { checkStreamName, PublisherGrant, type Names } from './publisher-grant.ts';
 import { RefusalCounts, type RefusalReason } from './refusal-counts.ts';
 import { refusedOf, RefusalLog, type Refused } from './refusal-log.ts';
+import { markOf, Revocations } from './revocations.ts';
 import {
   checkPresent,
   type AccessRequest,
@@ -96,6 +97,7 @@ export class Access {
   readonly #refusalLog: RefusalLog;
   /** Clients that were rejected since the start, also by HTTP ports. */
   readonly refusals = new RefusalCounts();
+  readonly revocations = new Revocations();
   /** For protocols that can reject a client in the handshake, which cannot wait. */
   readonly duringHandshake: HandshakeChecks;
 
@@ -120,6 +122,7 @@ export class Access {
   /** Ends the waits for streams. Idempotent. */
   close(): void {
     this.#starting.close();
+    this.revocations.close();
     this.#refusalLog.close();
   }
 
@@ -246,13 +249,17 @@ export class Access {
       const vhost = places.enter(request);
       places.limits.count(request, vhost, request.app);
       const verdicts = await askGuards(this.#guards, request, vhost, webhookSessions);
-      const grant = new Grant(combined(verdicts), webhookSessions);
+      const marks = [markOf('address', request.client.realAddress)];
+      const grant = new Grant(combined([...verdicts, { marks }]), webhookSessions);
       try {
         const place = places.of(vhost, request, verdicts);
         if (place.vhost !== vhost || place.app !== request.app) {
           places.limits.check(request, place.vhost, place.app);
           places.limits.count(request, place.vhost, place.app);
         }
+        const names = { vhost: place.vhost.name, app: place.app, stream: place.stream };
+        this.revocations.check(grant.marks, names);
+        grant.watchedBy(this.revocations, names);
         return await find(place, grant);
       } catch (error) {
         grant.end((error as Error).message);

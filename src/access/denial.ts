@@ -17,7 +17,8 @@ export type DenialKind =
   | 'tokenExpired'
   | 'tokenInactive'
   | 'tokenClaims'
-  | 'tokenPermission';
+  | 'tokenPermission'
+  | 'revoked';
 
 /** Why a guard rejects a client: for the log, the counters and `npm run sign`, and never for the client. */
 export class Denial extends Error {

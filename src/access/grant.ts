@@ -1,5 +1,6 @@
 import { Type, type Static } from 'typebox';
 import type { Verdict } from './guard.ts';
+import type { Place, Revocable, Revocations } from './revocations.ts';
 import {
   WEBHOOK_SESSION,
   type SessionHolder,
@@ -16,12 +17,14 @@ export const GRANT_STATE = Type.Object({
   openings: Type.Array(WEBHOOK_SESSION),
   /** `until` without the lifetimes that webhooks gave. */
   untilWithout: Type.Optional(Type.Number()),
+  /** Found by these when an operator revokes it. */
+  marks: Type.Optional(Type.Array(Type.String())),
 });
 
 export type GrantState = Static<typeof GRANT_STATE>;
 
 /** GrantState, less of which may be known. */
-interface State<O> extends Pick<GrantState, 'until' | 'untilWithout'> {
+interface State<O> extends Pick<GrantState, 'until' | 'untilWithout' | 'marks'> {
   openings: O[];
 }
 
@@ -34,7 +37,7 @@ export const EXPIRED = 'its allowed time is over';
  * The decisions of the guards about one session, from its admission to its end.
  * @template O known properties of its webhook sessions: no more than the ids where it was resumed
  */
-export class Grant<O extends WebhookSessionId = WebhookSession> implements SessionHolder {
+export class Grant<O extends WebhookSessionId = WebhookSession> implements SessionHolder, Revocable {
   readonly #state: State<O>;
   readonly #sessions: WebhookSessions;
   /** Ends the session; undefined until it is open. */
@@ -42,6 +45,8 @@ export class Grant<O extends WebhookSessionId = WebhookSession> implements Sessi
   #revoked: string | undefined;
   /** This grant looks after `until`. */
   #isLimited = false;
+  #revocations: Pick<Revocations, 'watch' | 'unwatch'> | undefined;
+  #place: Place | undefined;
   #timer: NodeJS.Timeout | undefined;
   #expired = false;
   #ended = false;
@@ -55,6 +60,20 @@ export class Grant<O extends WebhookSessionId = WebhookSession> implements Sessi
   /** Webhook sessions that are closed when the session ends; none when it has ended, or was handed over. */
   get openings(): readonly O[] {
     return this.#ended ? [] : this.#state.openings;
+  }
+
+  get marks(): readonly string[] {
+    return this.#state.marks ?? [];
+  }
+
+  get place(): Place | undefined {
+    return this.#place;
+  }
+
+  /** Lets revocations end the session from when it is open. */
+  watchedBy(revocations: Pick<Revocations, 'watch' | 'unwatch'>, place: Place): void {
+    this.#revocations = revocations;
+    this.#place = place;
   }
 
   /** When the session ends at the latest, in milliseconds since the epoch; undefined: never. */
@@ -75,13 +94,14 @@ export class Grant<O extends WebhookSessionId = WebhookSession> implements Sessi
   }
 
   /**
-   * Closes a session when it is revoked, or its time is over earlier than `until` says, which the caller looks after.
+   * Closes a session when it is revoked. The caller looks after `until`, which may change.
    * @param close ends the session, which then calls `end`
    */
   onRevoked(close: (reason: string) => void): void {
     if (this.#ended) return;
     this.#close = close;
-    if (this.#revoked !== undefined) close(this.#revoked);
+    if (this.#revoked === undefined) this.#revocations?.watch(this);
+    else close(this.#revoked);
   }
 
   /** The session is not allowed any more: it is closed, as soon as it is open. */
@@ -89,6 +109,7 @@ export class Grant<O extends WebhookSessionId = WebhookSession> implements Sessi
     if (this.#ended || this.#revoked !== undefined) return;
     this.#revoked = reason;
     this.#expired = true;
+    this.#revocations?.unwatch(this);
     this.#close?.(reason);
   }
 
@@ -96,9 +117,9 @@ export class Grant<O extends WebhookSessionId = WebhookSession> implements Sessi
   relimit(until: number | undefined): void {
     const ends = [until, this.#state.untilWithout].flatMap((end) => end ?? []);
     const end = ends.length === 0 ? undefined : Math.min(...ends);
-    if (this.#isLimited && end === undefined) delete this.#state.until;
-    else if (this.#isLimited && end !== undefined) this.#state.until = end;
-    this.#wait(end);
+    if (end === undefined) delete this.#state.until;
+    else this.#state.until = end;
+    if (this.#isLimited) this.#wait(end);
   }
 
   /** Waits for the end of the session's time, once it is open. */
@@ -130,6 +151,7 @@ export class Grant<O extends WebhookSessionId = WebhookSession> implements Sessi
     if (this.#ended) return { openings: [] };
     this.#ended = true;
     clearTimeout(this.#timer);
+    this.#revocations?.unwatch(this);
     return this.#state;
   }
 }
@@ -139,9 +161,11 @@ export function combined(verdicts: readonly Verdict[]): GrantState {
   const ends = verdicts.flatMap(({ until }) => until ?? []);
   const others = verdicts.flatMap(({ session, until }) => (session === undefined ? (until ?? []) : []));
   const openings = verdicts.flatMap(({ session }) => session ?? []);
+  const marks = verdicts.flatMap((verdict) => verdict.marks ?? []);
   return {
     ...(ends.length > 0 && { until: Math.min(...ends) }),
     ...(others.length > 0 && openings.length > 0 && { untilWithout: Math.min(...others) }),
     openings,
+    ...(marks.length > 0 && { marks }),
   };
 }

@@ -9,6 +9,8 @@ export interface Verdict {
   readonly target?: Partial<Target>;
   /** When the session has to end, in milliseconds since the epoch; the earliest of all guards counts. */
   readonly until?: number;
+  /** Found by these when an operator revokes it (`markOf`). */
+  readonly marks?: readonly string[];
   /** Closed once: when the client's session ends, or when a later check rejects the client. */
   readonly session?: WebhookSession;
 }
@@ -17,7 +19,7 @@ export interface Verdict {
 export type Question = (signal: AbortSignal | undefined) => Promise<Verdict | undefined>;
 
 /** Answer that a guard has at once. */
-export type LocalVerdict = Pick<Verdict, 'until'>;
+export type LocalVerdict = Pick<Verdict, 'until' | 'marks'>;
 
 /**
  * Decides about a client, before its stream is looked up. It answers at once where this node can

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Cluster } from '#cluster';
 import { goBySchemas } from '../lib/by-schema.ts';
+import type { Revocations } from '../access/revocations.ts';
 import type { Registry } from '../core/registry.ts';
 import { kilnError } from '../errors.ts';
 import type { DynamicConfig } from '../management/dynamic-config.ts';
@@ -38,6 +39,7 @@ import { outputProfileRoutes } from './routes/output-profiles.ts';
 import { pushRoutes } from './routes/pushes.ts';
 import { putRoutes } from './routes/put.ts';
 import { qualityRoutes } from './routes/quality.ts';
+import { revocationRoutes } from './routes/revocations.ts';
 import { queueRoutes } from './routes/queues.ts';
 import { recordRoutes } from './routes/records.ts';
 import { recordingRoutes } from './routes/recordings.ts';
@@ -82,6 +84,7 @@ export interface ResourceOptions {
   readonly queues: Queues;
   /** Reports of players of this node. */
   readonly quality: QualityReports;
+  readonly revocations: Revocations;
   /** Access to other nodes, for lists that every node has; undefined on a node that runs alone. */
   readonly others?: OtherNodes;
   readonly dynamic: DynamicConfig;
@@ -139,6 +142,7 @@ export async function addResources(app: FastifyInstance, options: ResourceOption
   await app.register(codecRoutes(codecs, nodes));
   await app.register(queueRoutes(options.queues, nodes, cluster.self.id));
   await app.register(qualityRoutes(options.quality, nodes, cluster.self.id));
+  await app.register(revocationRoutes(options.revocations));
   await app.register(overviewRoutes({ registry, nodes, node: cluster.self.id, events: options.events }));
   await app.register(channelRoutes(registry, channels));
   await app.register(standbyRoutes(registry, options.standbys));

@@ -197,7 +197,7 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'AdmissionWebhooks/Timeout':
     'Milliseconds for the connection, and again for the answer. Without an answer a client is rejected.',
   'AdmissionWebhooks/RecheckInterval':
-    'Milliseconds after which the server is asked again about a session that it has allowed; 0: never. A refusal ends the session.',
+    'Milliseconds after which the server is asked again about a session that it has allowed, 1000 at least; 0: never. A refusal ends the session.',
   SecretKey: 'Key of `X-OME-Signature`. Without it requests are not signed.',
   'VirtualHost/Origins': 'Streams that are pulled when a viewer asks for them.',
   'Origins/Properties': 'How they are pulled.',

@@ -1,6 +1,7 @@
 import Type from 'typebox';
 import type { Cluster } from '#cluster';
 import type { Access } from '../access/access.ts';
+import type { WebhookSessionId } from '../access/webhook-session.ts';
 import { isGuarded } from '../config/enables.ts';
 import type { Application } from '../core/application.ts';
 import type { Flow } from '../core/counters.ts';
@@ -9,7 +10,8 @@ import { KilnError, kilnError } from '../errors.ts';
 import { RecentSet } from '../lib/recent-set.ts';
 import { definePeerCall } from '../peers/peer-call.ts';
 import type { PeerCalls } from '../peers/peer-calls.ts';
-import { isOver, SessionTokens, type SessionTerms } from '../publishers/hls/answer/token.ts';
+import { isOver, SessionTokens, type SessionTerms, type VerifiedPlayer } from '../publishers/hls/answer/token.ts';
+import { readable } from '../publishers/hls/sessions/home-nodes.ts';
 import { SessionGrants, type HlsSessionGrant } from '../publishers/hls/sessions/session-grants.ts';
 
 /** A player that asks for nothing for so long has left: paused ones have buffered for less. */
@@ -32,7 +34,7 @@ const SEEN = definePeerCall(
   Type.Null(),
 );
 
-interface Session {
+interface Session extends VerifiedPlayer {
   readonly id: string;
   /** Application and clip. */
   readonly plays: string;
@@ -41,15 +43,14 @@ interface Session {
   lastSeen: number;
   readonly out: Flow;
   readonly leave: () => void;
-  /** Rejects its id from now on. */
-  readonly keepOut: () => void;
+  readonly openings: readonly WebhookSessionId[];
 }
 
 export interface PlaybackSessionsOptions {
   readonly registry: Registry;
   readonly cluster: Pick<Cluster, 'self' | 'nodes'>;
   readonly calls: PeerCalls;
-  readonly access: Pick<Access, 'resume'>;
+  readonly access: Pick<Access, 'resume' | 'revocations'>;
   /** Secrets of session tokens, the same on every node. */
   readonly tokenKeys: readonly Buffer[];
 }
@@ -62,7 +63,7 @@ export class PlaybackSessions {
   readonly #options: PlaybackSessionsOptions;
   /** By token. */
   readonly #sessions = new Map<string, Session>();
-  readonly #grants = new SessionGrants(new RecentSet(MAX_ENDED), (id, reason) => this.#revoke(id, reason));
+  readonly #grants = new SessionGrants(new RecentSet(MAX_ENDED), (id) => this.#leave(id));
   /** Players that other nodes count, by node and token, since the last report. */
   readonly #seen = new Map<string, Map<string, Seen>>();
   readonly #timer: NodeJS.Timeout;
@@ -78,7 +79,9 @@ export class PlaybackSessions {
 
   /** @param clip name of the clip, with that of the stream */
   tokens(application: Application, clip: string): SessionTokens {
-    return new SessionTokens(this.#options.tokenKeys, `playback ${playsOf(application, clip)}`);
+    const place = { vhost: application.vhost.name, app: application.name, stream: streamOf(clip) };
+    const revoked = this.#options.access.revocations.of(place);
+    return new SessionTokens(this.#options.tokenKeys, `playback ${playsOf(application, clip)}`, revoked);
   }
 
   /**
@@ -88,10 +91,11 @@ export class PlaybackSessions {
    */
   begin(application: Application, clip: string, id: string, terms: SessionTerms, grant: HlsSessionGrant): string {
     application.recordingViewers.check(streamOf(clip), id);
-    const home = this.#options.cluster.self.id;
-    const token = this.tokens(application, clip).issue(id, { ...terms, home });
+    const { cluster } = this.#options;
+    const home = cluster.self.id;
+    const token = this.tokens(application, clip).issue(id, { ...readable(terms, cluster), home });
     this.#grants.hold(id, grant, Date.now());
-    this.#count(application, clip, token, id, terms.until);
+    this.#count(application, clip, token, { ...terms, id });
     return token;
   }
 
@@ -105,7 +109,14 @@ export class PlaybackSessions {
     const known = this.#sessions.get(token);
     if (known !== undefined) {
       if (known.plays !== playsOf(application, clip)) throw kilnError('playlistSessionRefused');
-      if (known.until <= now) throw kilnError('playlistSessionOver');
+      if (known.until <= now || this.#hasEnded(known)) throw kilnError('playlistSessionOver');
+      if (
+        known.checked !== this.#options.access.revocations.version &&
+        this.tokens(application, clip).isRevoked(known)
+      ) {
+        this.#forget(token);
+        throw kilnError('playlistSessionRefused');
+      }
       known.lastSeen = now;
       return known.out;
     }
@@ -122,7 +133,7 @@ export class PlaybackSessions {
     const state = openings.length === 0 ? 'open' : this.#grants.stateOf(id, openings);
     if (state === 'ended') throw kilnError('playlistSessionRefused');
     if (state === 'unknown') this.#grants.hold(id, this.#options.access.resume(until, openings), now);
-    return this.#count(application, clip, token, id, until);
+    return this.#count(application, clip, token, claims);
   }
 
   /** Ends all sessions. Idempotent. */
@@ -132,7 +143,12 @@ export class PlaybackSessions {
     this.#grants.endAll('the server is stopping');
   }
 
-  #count(application: Application, clip: string, token: string, id: string, until = Infinity): Flow | undefined {
+  #count(
+    application: Application,
+    clip: string,
+    token: string,
+    { id, until = Infinity, openings }: SessionTerms & { readonly id: string },
+  ): Flow | undefined {
     if (this.#sessions.size >= MAX_SESSIONS) return undefined;
     const { out, leave: unlist } = application.recordingViewers.add(streamOf(clip), id, () => this.#kick(token));
     const uncount = application.counters.viewer('playback');
@@ -140,20 +156,19 @@ export class PlaybackSessions {
       unlist();
       uncount();
     };
-    const keepOut = (): void => void application.recordingViewers.keepOut(streamOf(clip), id);
     const plays = playsOf(application, clip);
-    this.#sessions.set(token, { id, plays, until, lastSeen: Date.now(), out, leave, keepOut });
+    const checked = this.#options.access.revocations.version;
+    this.#sessions.set(token, { token, checked, id, plays, until, lastSeen: Date.now(), out, leave, openings });
     return out;
   }
 
-  /** Ends the session of each clip, which is not allowed any more. */
-  #revoke(id: string, reason: string): void {
-    for (const [token, session] of this.#sessions) {
-      if (session.id !== id) continue;
-      session.keepOut();
-      this.#forget(token);
-    }
-    this.#grants.end(id, reason);
+  /** Removes the players of a session that has ended: their tokens are refused. */
+  #leave(id: string): void {
+    for (const [token, session] of this.#sessions) if (session.id === id) this.#forget(token);
+  }
+
+  #hasEnded({ id, openings }: Session): boolean {
+    return openings.length > 0 && this.#grants.isOver(id, openings);
   }
 
   #kick(token: string): void {

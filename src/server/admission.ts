@@ -53,6 +53,7 @@ export function openAdmission(
     webhookSessions: webhooks.sessions,
     log,
   });
+  access.revocations.follow(cluster.config);
   const secrets = config.cluster === undefined ? [] : secretsOf(config.cluster);
   components.push(access, keys, webhooks);
   return { access, redirects: new Redirects({ cluster, registry, directory, secrets }), webhooks };

@@ -71,7 +71,7 @@ export function openMetrics(options: MetricsOptions) {
     ...callFamilies({
       api: apiCalls,
       webhooks: webhooks.counts,
-      revoked: () => ({ recheck: webhooks.refusedAgain }),
+      revoked: () => ({ recheck: webhooks.refusedAgain, revocation: access.revocations.ended }),
       peers: calls.counts,
     }),
     ...clusterFamilies({

@@ -18,10 +18,12 @@ import type { Queues } from '../stats/queues.ts';
 import { SharedStatistics } from '../stats/shared-statistics.ts';
 import { portsOf, type PortPair } from './addresses.ts';
 import type { CodecInventory } from '../transcode/codecs.ts';
+import type { Revocations } from '../access/revocations.ts';
 import type { Records } from '../recording/records.ts';
 import type { Version } from '../version.ts';
 
 export interface ApiContext extends Omit<ListenerContext, 'webrtc' | 'admission'> {
+  readonly revocations: Revocations;
   readonly work: TaskServices;
   readonly codecs: CodecInventory;
   readonly records: Records;
@@ -86,6 +88,7 @@ export async function openApi(context: ApiContext, components: Closable[]): Prom
     recordings: context.recordings,
     queues: context.queues,
     quality: context.quality,
+    revocations: context.revocations,
     playlists,
     thumbnails: context.thumbnails,
     dynamic,

@@ -204,6 +204,7 @@ export class Server {
       codecs: inventory,
       records: work.records,
       queues,
+      revocations: services.admission.access.revocations,
       thumbnails: this.#thumbnails,
       version,
       recentEvents,

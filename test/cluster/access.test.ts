@@ -139,6 +139,47 @@ test.after.always(() => teardown.run());
 /** Of tests that give their clients different names; the last of them stops a node. */
 const cluster = shared(() => start(teardown));
 
+test('what is revoked on one node ends on the others, by the policy of a URL and by address, and is refused there', async (t) => {
+  const { nodes } = await cluster();
+  const [a, b, c] = nodes;
+  await publish(t, a, 'revoked?who=revoked');
+  await until('b knows it', async () => (await b.api('/v1/vhosts/default/apps/app/streams/revoked')).status === 200);
+  const ports = nodes.map(({ ports: { http } }) => http);
+  const [signed, other] = [1, 2].map((n) =>
+    sign(b.httpUrl('/app/revoked/llhls.m3u8?who=hls'), { url_expire: Date.now() + n * HOUR }),
+  ) as [string, string];
+  const [urls, others] = [await children(signed), await children(other)];
+  const [player, spared] = [keepsAsking(t, urls, ports), keepsAsking(t, others, ports)];
+  const peer = await watch(t, b, 'whep', 'revoked');
+  await until('both play', () =>
+    [player, spared].every(({ statuses }) => statuses.filter((s) => s === 200).length > 6),
+  );
+
+  const expires = new Date(Date.now() + HOUR).toISOString();
+  const policy = new URL(signed).searchParams.get('policy');
+  const made = await c.api<{ id: string }>('/v1/cluster/revocations', 'POST', { policy, expires });
+  t.is(made.status, 200);
+  await until('its player is refused by every node', () => {
+    const last = player.statuses.slice(-2 * ports.length);
+    return last.length === 2 * ports.length && last.every((status) => status === 401);
+  });
+  for (const port of ports) await until('it cannot come back', async () => (await ask(signed, port)).status === 401);
+  t.true(spared.statuses.slice(-3).every((status) => status === 200));
+
+  const byAddress = { address: '127.0.0.1', app: 'app', stream: 'revoked', expires };
+  t.is((await c.api('/v1/cluster/revocations', 'POST', byAddress)).status, 200);
+  await until('the viewer of another node has gone', async () => {
+    const { body } = await b.api<unknown[]>('/v1/vhosts/default/apps/app/streams/revoked/sessions');
+    return !JSON.stringify(body.response).includes('webrtc');
+  });
+  await peer.until(() => peer.state === 'disconnected' || peer.state === 'closed' || peer.state === 'failed');
+  await t.throwsAsync(watch(t, b, 'again', 'revoked'));
+  const { body } = await a.api<{ id: string }[]>('/v1/cluster/revocations');
+  t.is(body.response.length, 2);
+  for (const { id } of body.response) t.is((await a.api(`/v1/cluster/revocations/${id}`, 'DELETE')).status, 200);
+  await until('it may come back', async () => (await ask(signed, b.ports.http)).status === 200);
+});
+
 test.serial('a signed master playlist covers its children on every node, and ends on every node', async (t) => {
   t.timeout(300_000);
   const { nodes, control, closed } = await cluster();

@@ -3,6 +3,7 @@ import type { VirtualHostConfig } from '../../config/model.ts';
 import { accessDenied, Denial } from '../denial.ts';
 import type { Guard, LocalVerdict } from '../guard.ts';
 import { withoutParameter } from '../policy/signed-url.ts';
+import { markOf } from '../revocations.ts';
 import type { AccessRequest } from '../request.ts';
 import type { JwtConfig, KeySources } from './key-sources.ts';
 import { checkPermissions, sessionEnd } from './permissions.ts';
@@ -36,12 +37,16 @@ async function judge(
 ): Promise<LocalVerdict> {
   try {
     const { issuer, audience } = jwt;
-    const claims = await verifyToken(token, sources.of(jwt), { issuer, audience });
+    const { claims, kid } = await verifyToken(token, sources.of(jwt), { issuer, audience });
     await checkPermissions(claims, request);
     const until = sessionEnd(claims);
     if (until !== undefined && until <= Date.now())
       throw new Denial('tokenExpired', 'the time for sessions of the token is over');
-    return until === undefined ? {} : { until };
+    const { jti, sub } = claims;
+    const marks = Object.entries({ jti, sub, kid }).flatMap(([field, value]) =>
+      typeof value === 'string' ? [markOf(field as 'jti', value)] : [],
+    );
+    return { marks, ...(until !== undefined && { until }) };
   } catch (error) {
     throw denied(error);
   }

@@ -26,7 +26,7 @@ export async function verifyToken(
   token: string,
   source: KeySource,
   { issuer, audience }: Expected,
-): Promise<JWTPayload> {
+): Promise<{ readonly claims: JWTPayload; readonly kid: string | undefined }> {
   jose ??= import('jose').catch((error: unknown) => {
     jose = undefined;
     throw error;
@@ -45,7 +45,7 @@ export async function verifyToken(
       // RFC 7519 section 4.1.3
       if (audience === undefined && payload.aud !== undefined)
         throw new Denial('tokenClaims', 'the token is for an audience, and this virtual host has no Audience');
-      return payload;
+      return { claims: payload, kid };
     } catch (error) {
       // keys without names are tried in turn
       if (error instanceof errors.JWSSignatureVerificationFailed) continue;

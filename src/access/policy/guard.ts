@@ -4,7 +4,9 @@ import { accessDenied, Denial } from '../denial.ts';
 import { isEnabled } from '../../config/enables.ts';
 import type { Guard } from '../guard.ts';
 import type { AccessRequest } from '../request.ts';
+import { markOf } from '../revocations.ts';
 import { checkSignature, checkUse } from './check.ts';
+import { splitSignedUrl } from './signed-url.ts';
 
 /** Ports of this server that clients of a module may have used. */
 export type PortsOf = (client: Pick<AccessRequest, 'direction' | 'protocol'>) => readonly number[];
@@ -20,7 +22,8 @@ export function signedPolicy(portsOf: PortsOf = () => []): Guard {
       const policy = checkSignature(url, signing, ports);
       checkNames(request);
       checkUse(policy, { ...client, now: Date.now() });
-      return policy.streamExpire === undefined ? {} : { until: policy.streamExpire };
+      const marks = [markOf('policy', splitSignedUrl(url, signing).policy)];
+      return { marks, ...(policy.streamExpire !== undefined && { until: policy.streamExpire }) };
     } catch (error) {
       throw error instanceof Denial ? accessDenied(error) : error;
     }

@@ -63,6 +63,7 @@ export class AdmissionWebhooks {
       intervalOf: (vhost) => this.#configOf(vhost)?.recheckInterval ?? 0,
       ask: (vhost, call, isWanted) => this.#askAgain(vhost, call, isWanted),
       faults: this.#faults,
+      onFault,
     });
     const onAway = (): void => this.#left.lookIn();
     this.#sessions = new OpenSessions({ cluster, notify, onFault, onAway, rechecks: this.#rechecks });

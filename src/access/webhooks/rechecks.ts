@@ -5,7 +5,7 @@ import type { SessionHolder, WebhookCall } from '../webhook-session.ts';
 import type { Answer } from './answer.ts';
 import type { Opened } from './open-sessions.ts';
 
-/** Calls under way at once: the others wait, each session once, and leave room for clients that connect. */
+/** Calls of a virtual host under way at once: the others wait, each session once, and leave room for clients that connect. */
 const MAX_CALLS = 16;
 /** Sessions that are due within this time share a timer of Node.js. */
 const GRAIN_MS = 50;
@@ -16,6 +16,7 @@ export interface RechecksOptions {
   /** Asks a control server of the virtual host. @param isWanted asked when the call's turn comes @throws ControlServerError */
   readonly ask: (vhost: string, call: WebhookCall, isWanted: () => boolean) => Promise<Answer>;
   readonly faults: Pick<FaultLog, 'count'>;
+  readonly onFault: (error: Error) => void;
 }
 
 interface Watched {
@@ -32,7 +33,8 @@ interface Watched {
 export class Rechecks {
   readonly #options: RechecksOptions;
   readonly #watched = new Map<string, Watched>();
-  readonly #calls = new Limiter(MAX_CALLS);
+  /** By virtual host: a slow server delays the calls of no other. */
+  readonly #calls = new Map<string, Limiter>();
   /** Sessions that were ended. */
   refused = 0;
 
@@ -66,7 +68,19 @@ export class Rechecks {
     const interval = this.#options.intervalOf(watched.session.vhost);
     if (interval === 0) return this.drop(watched.session.id);
     const pause = Math.ceil((interval * part) / GRAIN_MS) * GRAIN_MS;
-    watched.timer = setTimeout(() => void this.#calls.run(() => this.#ask(watched)), pause).unref();
+    watched.timer = setTimeout(() => void this.#askInTurn(watched), pause).unref();
+  }
+
+  async #askInTurn(watched: Watched): Promise<void> {
+    const { vhost } = watched.session;
+    const calls = this.#calls.get(vhost) ?? new Limiter(MAX_CALLS);
+    this.#calls.set(vhost, calls);
+    try {
+      await calls.run(() => this.#ask(watched));
+    } catch (error) {
+      this.#options.onFault(error as Error);
+    }
+    if (calls.size === 0 && this.#calls.get(vhost) === calls) this.#calls.delete(vhost);
   }
 
   async #ask(watched: Watched): Promise<void> {

@@ -69,15 +69,25 @@ const Jwt = optional(
   },
 );
 
-const AdmissionWebhooks = optional({
-  /** URLs with commas between them: asked in this order until one answers. */
-  controlServerUrl: httpUrls(),
-  secretKey: Type.Optional(text()),
-  timeout: integer(3000, { min: 1, max: 600_000 }),
-  /** Milliseconds between two calls about a running session; 0: it is asked about once. */
-  recheckInterval: integer(0, { min: 0, max: 86_400_000 }),
-  enables: enables(),
-});
+const MIN_RECHECK_MS = 1000;
+
+const AdmissionWebhooks = optional(
+  {
+    /** URLs with commas between them: asked in this order until one answers. */
+    controlServerUrl: httpUrls(),
+    secretKey: Type.Optional(text()),
+    timeout: integer(3000, { min: 1, max: 600_000 }),
+    /** Milliseconds between two calls about a running session; 0: it is asked about once. */
+    recheckInterval: integer(0, { min: 0, max: 86_400_000 }),
+    enables: enables(),
+  },
+  {
+    rule: ({ recheckInterval }: { readonly recheckInterval: number }, fail: Fail) => {
+      if (recheckInterval !== 0 && recheckInterval < MIN_RECHECK_MS)
+        fail(['recheckInterval'], `is 0, or ${MIN_RECHECK_MS} at least`);
+    },
+  },
+);
 
 const Origin = Type.Object(
   {

@@ -65,7 +65,13 @@ export async function serveMaster(services: VodServices, request: PlaybackReques
     // what cannot be played begins no session
     await services.lookups.during(viewer.client.realAddress, () => vods.media(owner, stream, clip, viewer.signal));
     const vhost = owner.vhost === here ? undefined : owner.vhost.name;
-    const terms = { until: grant.until, guarded, vhost, openings: grant.openings };
+    const terms = {
+      until: grant.until,
+      guarded,
+      vhost,
+      openings: grant.openings,
+      ...(guarded && { marks: grant.marks }),
+    };
     const name = nameOf(clip);
     const token = plays ? sessions.begin(owner, `${stream}/${name}`, sessionId(query), terms, grant) : '-';
     // a player that a guard redirected to another stream asks for its children there

@@ -79,8 +79,12 @@ export class PlaylistPublisher {
 
   constructor(form: HlsForm, options: PlaylistPublisherOptions) {
     const { registry, cluster, access, redirects, directory, tree, calls, log, tokenKeys, crossDomains } = options;
-    const tokens = ({ internalName }: Application, name: string) =>
-      new SessionTokens(tokenKeys, `${internalName}/${name}`);
+    const tokens = (application: Application, name: string) =>
+      new SessionTokens(
+        tokenKeys,
+        `${application.internalName}/${name}`,
+        access.revocations.of({ vhost: application.vhost.name, app: application.name, stream: name }),
+      );
     const homes: CreateHomeNodes = (application, name) =>
       new HomeNodes({ form, cluster, calls, application, name, tokens: tokens(application, name), log });
     this.form = form;

@@ -29,6 +29,7 @@ import { openRecordings } from '../recording/finished.ts';
 import { Journal } from '../../../src/recording/journal.ts';
 import { RecordKind } from '../../../src/recording/kind.ts';
 import { Records } from '../../../src/recording/records.ts';
+import { Revocations } from '../../../src/access/revocations.ts';
 import { QualityReports } from '../../../src/quality/quality-reports.ts';
 import { Queues } from '../../../src/stats/queues.ts';
 import { Tasks } from '../../../src/tasks/tasks.ts';
@@ -122,6 +123,8 @@ export async function apiOptions(
   const { cluster, config: dynamic } = await dynamicConfig(registry, undefined, certificates.vhosts);
   const directory = new StreamDirectory({ cluster, registry });
   const log = pino({ level: 'silent' });
+  const revocations = new Revocations();
+  revocations.follow(cluster.config);
   const calls = new PeerCalls(cluster, log);
   const others = new OtherNodes(cluster, calls);
   const changes = new StreamChanges(registry, directory);
@@ -168,6 +171,7 @@ export async function apiOptions(
     playlists: [],
     queues: new Queues(registry),
     quality: new QualityReports(),
+    revocations,
     sessions: new StreamSessions(registry, others, calls),
     owners: new StreamOwners({ registry, cluster, calls, directory, names, log }),
     log,

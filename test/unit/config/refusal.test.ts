@@ -273,6 +273,14 @@ const refusals: Record<string, [xml: string, line: string]> = {
     serverXml({ vhosts: vhost('<AdmissionWebhooks><ControlServerUrl>ftp://x</ControlServerUrl></AdmissionWebhooks>') }),
     'Server/VirtualHosts/VirtualHost[1]/AdmissionWebhooks/ControlServerUrl: "ftp://x" is not an http or https URL, or several with commas between them',
   ],
+  'rechecks too often': [
+    serverXml({
+      vhosts: vhost(
+        '<AdmissionWebhooks><ControlServerUrl>http://x/</ControlServerUrl><RecheckInterval>999</RecheckInterval></AdmissionWebhooks>',
+      ),
+    }),
+    'Server/VirtualHosts/VirtualHost[1]/AdmissionWebhooks/RecheckInterval: is 0, or 1000 at least',
+  ],
   'origin without URL': [
     serverXml({
       vhosts: vhost(

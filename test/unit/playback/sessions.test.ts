@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { Revocations } from '../../../src/access/revocations.ts';
 import test, { type ExecutionContext } from 'ava';
 import { Registry } from '../../../src/core/registry.ts';
 import { PlaybackSessions } from '../../../src/playback/sessions.ts';
@@ -40,7 +41,7 @@ function open(t: ExecutionContext, vhost: object = {}) {
       registry,
       cluster: { self, nodes: nodes as never },
       calls,
-      access: { resume: (_until, [opening]) => grant(opening?.id) as never },
+      access: { resume: (_until, [opening]) => grant(opening?.id) as never, revocations: new Revocations() },
       tokenKeys: [Buffer.alloc(32)],
     });
     t.teardown(() => {
@@ -83,7 +84,7 @@ test('a player that is not allowed any more is refused from then on', (t) => {
   const token = a.begin({}, 'opened');
   a.closes[0]?.('not paid');
   t.deepEqual([a.viewers(), a.ends], [0, ['opened: not paid']]);
-  t.throws(() => a.admit(token), { code: 'sessionRefused' });
+  t.throws(() => a.admit(token), { code: 'playlistSessionRefused' });
 });
 
 test('a player that nobody was asked about may come back', async (t) => {

@@ -12,7 +12,27 @@ export interface SessionTerms {
   readonly home?: string | undefined;
   /** Closed when the session ends. */
   readonly openings: readonly WebhookSessionId[];
+  /** Found by these when an operator revokes it. */
+  readonly marks?: readonly string[] | undefined;
 }
+
+/** Revocations by an operator, for the stream of the tokens. */
+export interface RevokedTokens {
+  /** Grows with each change. */
+  readonly version: number;
+  revokes(marks: readonly string[]): boolean;
+  /** Counts a player that is refused from now on. */
+  count(): void;
+}
+
+/** A player whose token was verified. */
+export interface VerifiedPlayer {
+  readonly token: string;
+  /** `RevokedTokens.version` by then. */
+  checked: number;
+}
+
+const NOTHING_REVOKED: RevokedTokens = { version: 0, revokes: () => false, count: () => {} };
 
 export interface SessionClaims extends SessionTerms {
   readonly id: string;
@@ -28,7 +48,8 @@ const OPENINGS = 4;
 /** Two MACs follow the claims, while the cluster's key is being changed. */
 const TWO_MACS = 8;
 const HOME = 16;
-const KNOWN = VHOST | GUARDED | UNTIL | OPENINGS | TWO_MACS | HOME;
+const MARKS = 32;
+const KNOWN = VHOST | GUARDED | UNTIL | OPENINGS | TWO_MACS | HOME | MARKS;
 
 const TIME_BYTES = 6;
 const MAX_TIME = 2 ** (8 * TIME_BYTES) - 1;
@@ -36,6 +57,8 @@ const MAC_BYTES = 17;
 /** Limit of the name of a virtual host that a token names. */
 export const MAX_TEXT_BYTES = 255;
 const MAX_OPENINGS = 8;
+const MAX_MARKS = 8;
+const MARK_BYTES = 8;
 /** HTTP ports accept path elements of 1024 characters (`LIMITS.pathNameLength` in web/). */
 const MAX_BYTES = 768;
 const MAX_TOKEN_CHARS = (MAX_BYTES * 4) / 3;
@@ -51,12 +74,14 @@ const NAMES_VHOST = /^[g-z0-9_-]/;
  */
 export class SessionTokens {
   readonly #keys: readonly Buffer[];
+  readonly #revoked: RevokedTokens;
 
   /**
    * @param keys one, or two during a change of keys: tokens have a MAC of each, for nodes that know only one
    * @param stream identity of the stream, the same on every node
    */
-  constructor(keys: readonly Buffer[], stream: string) {
+  constructor(keys: readonly Buffer[], stream: string, revoked = NOTHING_REVOKED) {
+    this.#revoked = revoked;
     this.#keys = keys.map((key) => createHmac('sha256', key).update(`${FORM} ${stream}`).digest());
   }
 
@@ -70,11 +95,13 @@ export class SessionTokens {
     const home = terms.home === undefined ? undefined : text(terms.home);
     const named = vhost === undefined ? undefined : text(vhost);
     if (vhost !== undefined && named === undefined) throw new RangeError('the name of the virtual host is too long');
+    const marks = (terms.marks ?? []).slice(0, MAX_MARKS).map((mark) => Buffer.from(mark, 'base64url'));
     const before = [
       time(now),
       ...(until === undefined ? [] : [time(until)]),
       ...(named === undefined ? [] : [named]),
       ...(home === undefined ? [] : [home]),
+      ...(marks.length === 0 ? [] : [Buffer.of(marks.length), ...marks]),
     ];
     const name = Buffer.from(id, 'latin1');
     const left = MAX_BYTES - this.#keys.length * MAC_BYTES - 2 - sizeOf([...before, name]);
@@ -85,6 +112,7 @@ export class SessionTokens {
       (until === undefined ? 0 : UNTIL) |
       (openings.length === 0 ? 0 : OPENINGS) |
       (home === undefined ? 0 : HOME) |
+      (marks.length === 0 ? 0 : MARKS) |
       (this.#keys.length > 1 ? TWO_MACS : 0);
     const counted = openings.length === 0 ? [] : [Buffer.of(openings.length), ...openings];
     const claims = Buffer.concat([Buffer.of(flags), ...before, ...counted, name]);
@@ -101,13 +129,29 @@ export class SessionTokens {
     return claims?.id === NO_SESSION && claims.issued === 0;
   }
 
-  /** Reads a token of this stream; undefined for any other text. */
+  /** Reads a token of this stream; undefined for any other text, and for one that is revoked. */
   verify(token: string): SessionClaims | undefined {
     const bytes = decode(token);
     if (bytes === undefined) return undefined;
     const { claims, macs } = parted(bytes);
     const isOurs = this.#keys.some((key) => macs.some((mac) => timingSafeEqual(macOf(key, claims), mac)));
-    return isOurs ? read(claims) : undefined;
+    const known = isOurs ? read(claims) : undefined;
+    return known?.marks !== undefined && this.#revoked.revokes(known.marks) ? undefined : known;
+  }
+
+  /** Which state of the revocations `verify` goes by. */
+  get version(): number {
+    return this.#revoked.version;
+  }
+
+  /** Whether the token of a player has been revoked since it was verified. */
+  isRevoked(player: VerifiedPlayer): boolean {
+    if (player.checked === this.version) return false;
+    player.checked = this.version;
+    if (this.verify(player.token) !== undefined) return false;
+    // those with openings are counted with their grants
+    if (claimsOf(player.token)?.openings.length === 0) this.#revoked.count();
+    return true;
   }
 }
 
@@ -163,11 +207,16 @@ function read(claims: Buffer): SessionClaims | undefined {
   const until = (flags & UNTIL) === 0 ? undefined : number();
   const vhost = (flags & VHOST) === 0 ? undefined : string();
   const home = (flags & HOME) === 0 ? undefined : string();
+  const marks: string[] = [];
+  const marked = (flags & MARKS) === 0 ? 0 : (bytes(1)[0] ?? 0);
+  while (marks.length < marked && at < claims.length) marks.push(bytes(MARK_BYTES).toString('base64url'));
   const count = (flags & OPENINGS) === 0 ? 0 : (bytes(1)[0] ?? 0);
   const openings: WebhookSessionId[] = [];
   while (openings.length < count && at < claims.length) openings.push({ id: string(), vhost: string() });
   if (at >= claims.length) return undefined;
-  return { id: claims.toString('latin1', at), issued, until, guarded: (flags & GUARDED) !== 0, vhost, home, openings };
+  const guarded = (flags & GUARDED) !== 0;
+  const id = claims.toString('latin1', at);
+  return { id, issued, until, guarded, vhost, home, openings, ...(marked > 0 && { marks }) };
 }
 
 function time(value: number): Buffer {

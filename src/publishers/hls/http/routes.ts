@@ -137,7 +137,13 @@ async function serveMaster(
     // the host of a node may be that of no virtual host
     const isFound = application.vhost === here && steering === undefined;
     const vhost = isFound ? undefined : application.vhost.name;
-    const terms = { until: grant.until, guarded, vhost, openings: grant.openings };
+    const terms = {
+      until: grant.until,
+      guarded,
+      vhost,
+      openings: grant.openings,
+      ...(guarded && { marks: grant.marks }),
+    };
     const rest = start === undefined ? searchWithoutToken : withoutStart(searchWithoutToken);
     const options = { file: playlist, query: rest, start, steering, plays, base, terms, grant, signal, since, hold };
     return played && { ...played, application, streamName, master: await played.viewers.master(options) };

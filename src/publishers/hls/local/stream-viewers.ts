@@ -48,7 +48,7 @@ export class StreamViewers implements PlayedViewers {
       kind: form.kind,
       tokens,
       guarded: isGuarded(application.vhost.config, { direction: 'outgoing', protocol: form.kind }),
-      grants: new SessionGrants(endedOpenings, (id, reason) => this.#players.endSession(id, reason)),
+      grants: new SessionGrants(endedOpenings, (id) => this.#players.leave(id)),
       resume: (until, openings) => access.resume(until, openings),
       kicked: stream.kicked,
     });
@@ -99,7 +99,7 @@ export class StreamViewers implements PlayedViewers {
 
   /** Issues a token for a session. @throws playlistSessionRefused, sessionExists */
   issue(id: string, terms: SessionTerms): string {
-    return this.#players.issue(id, terms);
+    return this.#players.issue(id, this.#options.homes.readable(terms));
   }
 
   /**

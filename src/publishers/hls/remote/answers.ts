@@ -183,7 +183,13 @@ function master(
   const state = { run: stream.run, template: template.text };
   if (newcomer === undefined) return state;
   const { id, plays, guarded, vhost, grant } = newcomer;
-  const token = viewers.issue(id, { ...grant, guarded, vhost });
+  const token = viewers.issue(id, {
+    until: grant.until,
+    openings: grant.openings,
+    guarded,
+    vhost,
+    ...(guarded && { marks: grant.marks }),
+  });
   if (plays) viewers.beginAdopted(token, grant);
   return { ...state, token };
 }

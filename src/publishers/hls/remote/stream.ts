@@ -153,7 +153,7 @@ export class RemoteStream implements PlayedFiles, PlayedViewers, PlayerCount {
       tokens,
       guarded,
       // ended openings need not be remembered here
-      grants: new SessionGrants(new RecentSet<string>(0), (id, reason) => this.#own.endSession(id, reason)),
+      grants: new SessionGrants(new RecentSet<string>(0), (id) => this.#own.leave(id)),
       resume: (until, openings) => access.resume(until, openings),
     });
     this.#players = new RemotePlayers({
@@ -242,7 +242,7 @@ export class RemoteStream implements PlayedFiles, PlayedViewers, PlayerCount {
       : this.#whenStarted(asked, () => this.#masters.get(file, { ownerCounts: !isOwn, start }, signal)));
     checkPresent(signal);
     if (state === undefined) return undefined;
-    const token = state.token ?? tokens.issue(id, { ...terms, home });
+    const token = state.token ?? tokens.issue(id, { ...homes.readable(terms), home });
     if (introduced || !plays) return { text: fill(state, token), viewer: undefined };
     return { text: fill(state, token), viewer: await (isOwn ? this.admitHere(token) : this.#players.admit(token)) };
   }

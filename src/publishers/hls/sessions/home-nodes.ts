@@ -57,10 +57,12 @@ export class HomeNodes {
   forNew(query: URLSearchParams, { openings }: SessionTerms): string | undefined {
     if (this.#isLimited || openings.length > 0 || sessionName(query) !== undefined) return undefined;
     const { cluster } = this.#options;
-    const nodes = cluster.nodes().filter(({ state }) => state !== 'lost');
-    const own = nodes.find(({ id }) => id === cluster.self.id);
-    const isAlike = nodes.every(({ info }) => info.version === own?.info.version);
-    return nodes.length > 1 && isAlike ? cluster.self.id : undefined;
+    return liveNodes(cluster).length > 1 && areAlike(cluster) ? cluster.self.id : undefined;
+  }
+
+  /** Terms of a token that all nodes can read. */
+  readable(terms: SessionTerms): SessionTerms {
+    return readable(terms, this.#options.cluster);
   }
 
   /** Finds the node that counts the player of a token. */
@@ -131,4 +133,22 @@ export class HomeNodes {
       return undefined;
     }
   }
+}
+
+type Nodes = Pick<Cluster, 'self' | 'nodes'>;
+
+function liveNodes(cluster: Nodes): NodeRow[] {
+  return cluster.nodes().filter(({ state }) => state !== 'lost');
+}
+
+/** Tests whether all nodes have the version of this one. */
+function areAlike(cluster: Nodes): boolean {
+  const nodes = liveNodes(cluster);
+  const version = nodes.find(({ id }) => id === cluster.self.id)?.info.version;
+  return nodes.every(({ info }) => info.version === version);
+}
+
+/** Terms of a token that all nodes can read: those of other versions may know nothing of revocations. */
+export function readable({ marks, ...terms }: SessionTerms, cluster: Nodes): SessionTerms {
+  return marks !== undefined && areAlike(cluster) ? { ...terms, marks } : terms;
 }

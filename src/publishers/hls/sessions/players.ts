@@ -7,10 +7,16 @@ import { kilnError } from '../../../errors.ts';
 import type { Viewer } from '../answer/played-stream.ts';
 import type { HlsForm } from '../package/hls-form.ts';
 import type { HandedSession, HlsSessionGrant, SessionGrants } from './session-grants.ts';
-import { isOver, type SessionClaims, type SessionTerms, type SessionTokens } from '../answer/token.ts';
+import {
+  isOver,
+  type SessionClaims,
+  type SessionTerms,
+  type SessionTokens,
+  type VerifiedPlayer,
+} from '../answer/token.ts';
 
 /** Player that this node counts. */
-export class Player implements Session, Viewer {
+export class Player implements Session, Viewer, VerifiedPlayer {
   readonly kind: HlsForm['kind'];
   readonly id: string;
   readonly createdTime: number;
@@ -19,16 +25,18 @@ export class Player implements Session, Viewer {
   readonly token: string;
   /** Node that counts it unless it is lost; undefined: this one. */
   readonly home: string | undefined;
+  readonly openings: readonly WebhookSessionId[];
   /** In milliseconds since the epoch. */
   readonly until: number;
   readonly kick: () => void;
   lastSeen: number;
+  checked = 0;
   leave: () => void = () => {};
 
   constructor(
     kind: HlsForm['kind'],
     token: string,
-    { id, issued, home, until = Infinity }: SessionClaims,
+    { id, issued, home, openings, until = Infinity }: SessionClaims,
     now: number,
     kick: (player: Player) => void,
   ) {
@@ -38,6 +46,7 @@ export class Player implements Session, Viewer {
     this.until = until;
     this.token = token;
     this.home = home;
+    this.openings = openings;
     this.lastSeen = now;
     this.out = new Flow(now);
     this.kick = () => kick(this);
@@ -161,7 +170,11 @@ export class Players {
   admit(token: string, seen: number): Player | 'uncounted' | 'over' | undefined {
     const known = this.#players.get(token);
     if (known !== undefined) {
-      if (known.until <= seen) return this.#over(known, seen);
+      if (known.until <= seen || this.#hasEnded(known)) return this.#over(known, seen);
+      if (this.#options.tokens.isRevoked(known)) {
+        this.#unlist(token);
+        return undefined;
+      }
       known.lastSeen = seen;
       return known;
     }
@@ -175,9 +188,8 @@ export class Players {
     if (!this.#goOn(claims, seen)) return undefined;
     if (present !== undefined) this.#unlist(present.token);
     if (this.#output === undefined || this.#players.size >= MAX_PLAYERS) return 'uncounted';
-    const player = new Player(this.#options.kind, token, claims, seen, (kicked) =>
-      this.endSession(kicked.id, 'the session was ended by the server'),
-    );
+    const player = new Player(this.#options.kind, token, claims, seen, (kicked) => this.#kick(kicked));
+    player.checked = this.#options.tokens.version;
     player.leave = this.#output.addSession(player);
     this.#players.set(token, player);
     return player;
@@ -222,6 +234,11 @@ export class Players {
     return state !== 'ended';
   }
 
+  /** Tests whether a control server has ended what it allowed, or its time, before the token says. */
+  #hasEnded({ id, openings }: Player): boolean {
+    return openings.length > 0 && this.#options.grants.isOver(id, openings);
+  }
+
   #over({ token, id }: Player, now: number): 'over' {
     this.#unlist(token);
     this.#options.grants.endOver(id, now);
@@ -235,13 +252,17 @@ export class Players {
     return session instanceof Player && this.#players.get(session.token) === session ? session : 'elsewhere';
   }
 
-  /** Ends a session, be it listed or not, for any publisher of the stream. */
-  endSession(id: string, reason: string): void {
-    this.#kicked.add(id);
-    this.#output?.input.kicked.add(id);
+  /** Removes the player of a session that has ended: its tokens are refused, and its name is free. */
+  leave(id: string): void {
     const present = this.#present(id);
     if (present instanceof Player) this.#unlist(present.token);
-    this.#options.grants.end(id, reason);
+  }
+
+  #kick({ token, id }: Player): void {
+    this.#kicked.add(id);
+    this.#output?.input.kicked.add(id);
+    this.#unlist(token);
+    this.#options.grants.end(id, 'the session was ended by the server');
     this.onKick();
   }
 

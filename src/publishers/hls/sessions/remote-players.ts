@@ -2,7 +2,7 @@ import { BoundedMap } from '../../../lib/bounded-map.ts';
 import { RecentSet } from '../../../lib/recent-set.ts';
 import { kilnError } from '../../../errors.ts';
 import type { Viewer } from '../answer/played-stream.ts';
-import { isOver, type SessionClaims, type SessionTokens } from '../answer/token.ts';
+import { isOver, type SessionClaims, type SessionTokens, type VerifiedPlayer } from '../answer/token.ts';
 import { MAX_REPORTED, type Report, type Verdict } from './wire.ts';
 
 /** Further players are served without being counted: tokens of unauthenticated clients use bounded memory. */
@@ -17,7 +17,7 @@ const REPORT_MS = 1000;
 /** A player that was silent for longer is introduced again. */
 const FORGET_MS = 30_000;
 
-class RemotePlayer implements Viewer {
+class RemotePlayer implements Viewer, VerifiedPlayer {
   readonly token: string;
   /** In milliseconds since the epoch. */
   readonly until: number | undefined;
@@ -27,10 +27,12 @@ class RemotePlayer implements Viewer {
   /** By the monotonic clock. */
   lastSeen = performance.now();
   changed = true;
+  checked: number;
   /** The counting node has confirmed it. */
   known = false;
 
-  constructor(token: string, { until, issued }: Pick<SessionClaims, 'until' | 'issued'>) {
+  constructor(token: string, { until, issued }: Pick<SessionClaims, 'until' | 'issued'>, checked: number) {
+    this.checked = checked;
     this.token = token;
     this.until = until;
     this.createdTime = issued;
@@ -87,6 +89,10 @@ export class RemotePlayers {
     const present = this.#players.get(token);
     if (present?.known === true) {
       if (isOver(present)) throw kilnError('playlistSessionOver');
+      if (this.#options.tokens.isRevoked(present)) {
+        this.#players.delete(token);
+        throw kilnError('playlistSessionRefused');
+      }
       present.see();
       return present;
     }
@@ -126,7 +132,7 @@ export class RemotePlayers {
   }
 
   #remember(token: string, claims: SessionClaims): RemotePlayer {
-    const player = new RemotePlayer(token, claims);
+    const player = new RemotePlayer(token, claims, this.#options.tokens.version);
     this.#players.set(token, player);
     return player;
   }

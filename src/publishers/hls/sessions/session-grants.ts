@@ -1,6 +1,6 @@
 import { EXPIRED, type Grant } from '../../../access/grant.ts';
 import type { WebhookSessionId } from '../../../access/webhook-session.ts';
-import type { RecentSet } from '../../../lib/recent-set.ts';
+import { RecentSet } from '../../../lib/recent-set.ts';
 import { kilnError } from '../../../errors.ts';
 
 /** Grant that needs no more of its openings than their ids. */
@@ -15,6 +15,8 @@ export interface HandedSession {
 
 /** Sessions with openings of one stream. */
 const MAX_SESSIONS = 50_000;
+/** Oldest are forgotten first. */
+const MAX_OVER = 10_000;
 /** Grants of one session, which gets one with each master playlist that it loads. The oldest ends first. */
 const MAX_GRANTS = 8;
 
@@ -29,16 +31,18 @@ interface Held {
 /** Grants with openings of the sessions of a stream. They outlive its interruption, during which no session is listed. */
 export class SessionGrants {
   readonly #ended: RecentSet<string>;
-  readonly #onRevoked: (id: string, reason: string) => void;
+  /** Ids of openings that were revoked, or whose time is over. */
+  readonly #over = new RecentSet<string>(MAX_OVER);
+  readonly #onOver: (id: string) => void;
   readonly #sessions = new Map<string, Held>();
 
   /**
    * @param ended ids of openings that were closed on this node: their sessions are not resumed
-   * @param onRevoked ends a session that is not allowed any more
+   * @param onOver called with a session whose last grant was revoked
    */
-  constructor(ended: RecentSet<string>, onRevoked: (id: string, reason: string) => void) {
+  constructor(ended: RecentSet<string>, onOver: (id: string) => void) {
     this.#ended = ended;
-    this.#onRevoked = onRevoked;
+    this.#onOver = onOver;
   }
 
   /** Tests whether any opening in a token is still open, as far as this node knows. */
@@ -47,6 +51,11 @@ export class SessionGrants {
     const held = this.#sessions.get(id)?.grants ?? [];
     if (held.some((grant) => grant.openings.some((opening) => ids.has(opening.id)))) return 'open';
     return openings.some((opening) => this.#ended.has(opening.id)) ? 'ended' : 'unknown';
+  }
+
+  /** Tests whether a session is to end before its token says: what the token was issued for was revoked, or its time is over. */
+  isOver(id: string, openings: readonly WebhookSessionId[]): boolean {
+    return openings.some((opening) => this.#over.has(opening.id)) && this.stateOf(id, openings) !== 'open';
   }
 
   /**
@@ -66,7 +75,7 @@ export class SessionGrants {
       this.#sessions.set(id, (held = { grants: [], lastSeen: now }));
     }
     held.grants.push(grant);
-    grant.onRevoked((reason) => this.#onRevoked(id, reason));
+    grant.onRevoked((reason) => this.#revoke(id, grant, reason));
     held.lastSeen = now;
     for (const oldest of held.grants.splice(0, held.grants.length - MAX_GRANTS))
       this.#end(oldest, 'its master playlist was loaded again');
@@ -106,7 +115,11 @@ export class SessionGrants {
     const isOver = ({ until = Infinity }: HlsSessionGrant): boolean => until <= now;
     // called twice a second for each session
     if (held === undefined || !held.grants.some(isOver)) return;
-    for (const grant of held.grants) if (isOver(grant)) this.#end(grant, EXPIRED);
+    for (const grant of held.grants) {
+      if (!isOver(grant)) continue;
+      for (const opening of grant.openings) this.#over.add(opening.id);
+      this.#end(grant, EXPIRED);
+    }
     held.grants = held.grants.filter((grant) => !isOver(grant));
     if (held.grants.length === 0) this.#sessions.delete(id);
   }
@@ -119,6 +132,18 @@ export class SessionGrants {
     });
     this.#sessions.clear();
     return handed;
+  }
+
+  /** Ends one grant: the session has others where its player has loaded the master playlist by another URL since. */
+  #revoke(id: string, grant: HlsSessionGrant, reason: string): void {
+    for (const opening of grant.openings) this.#over.add(opening.id);
+    this.#end(grant, reason);
+    const held = this.#sessions.get(id);
+    if (held === undefined) return;
+    held.grants = held.grants.filter((other) => other !== grant);
+    if (held.grants.length > 0) return;
+    this.#sessions.delete(id);
+    this.#onOver(id);
   }
 
   #end(grant: HlsSessionGrant, reason: string): void {

@@ -23,6 +23,7 @@ import {
   SECRET,
   token,
 } from '../../../support/access/tokens.ts';
+import { markOf } from '../../../../src/access/revocations.ts';
 import { until } from '../../../support/time/until.ts';
 import { vhostConfig } from '../../core/support.ts';
 
@@ -40,20 +41,33 @@ function setUp(t: ExecutionContext, jwt: object, keys = '', enables: object = EN
     jwt: { ...enables, ...jwt },
   });
   const vhost = new Registry().createVhost(config, true);
-  /** The verdict, or why the request is refused. */
+  const decide = async (request: AccessRequest): Promise<Verdict | undefined> => {
+    const answer = guard(request, vhost);
+    return typeof answer === 'function' ? await answer(undefined) : answer;
+  };
+  /** The verdict without the marks, or why the request is refused. */
   const judge = async (request: AccessRequest): Promise<Verdict | string | undefined> => {
     try {
-      const answer = guard(request, vhost);
-      return typeof answer === 'function' ? await answer(undefined) : answer;
+      const verdict = await decide(request);
+      if (verdict === undefined) return undefined;
+      const { marks: _, ...rest } = verdict;
+      return rest;
     } catch (error) {
       if (!(error instanceof KilnError) || error.code !== 'accessDenied') throw error;
       return (error.cause as { kind: string }).kind;
     }
   };
-  return { judge, vhost };
+  return { judge, decide, vhost };
 }
 
 const bearing = (bearer: string): AccessRequest => playRequest({ protocol: 'llhls', bearer });
+
+test('a session is found by the id, the subject and the key of its token', async (t) => {
+  const { decide } = setUp(t, { jwksUrl: URL_OF_KEYS }, keySet({ mine: EC }));
+  const all = await decide(bearing(token(EC, { ...MAY, jti: 'one', sub: 'me' }, { kid: 'mine' })));
+  t.deepEqual(all, { marks: [markOf('jti', 'one'), markOf('sub', 'me'), markOf('kid', 'mine')] });
+  t.deepEqual(await decide(bearing(token(EC, MAY))), { marks: [] });
+});
 
 for (const signer of [RSA, EC, ED])
   test(`a token by ${signer.algorithm} admits whom it permits`, async (t) => {

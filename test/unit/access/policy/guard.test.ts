@@ -5,6 +5,7 @@ import type { Guard } from '../../../../src/access/guard.ts';
 import { signedPolicy } from '../../../../src/access/policy/guard.ts';
 import { configuredPorts } from '../../../../src/access/policy/ports.ts';
 import { signUrl, type PolicyFields } from '../../../../src/access/policy/sign.ts';
+import { markOf } from '../../../../src/access/revocations.ts';
 import type { AccessRequest } from '../../../../src/access/request.ts';
 import { Registry } from '../../../../src/core/registry.ts';
 import type { KilnError } from '../../../../src/errors.ts';
@@ -92,8 +93,12 @@ for (const request of REQUESTS) {
     t.is(refusal(guard, { ...request, url: signed(url), app: 'other' } as AccessRequest), 'policySignature');
     t.is(refusal(guard, { ...request, url: signed(url), stream: 'other' } as AccessRequest), 'policySignature');
     const end = Date.now() + HOUR;
-    t.deepEqual(guard({ ...request, url: signed(url, { stream_expire: end }) } as AccessRequest, vhost()), {
+    const url_expire = end + HOUR;
+    const ends = signed(url, { stream_expire: end, url_expire });
+    const policy = new URL(ends).searchParams.get('policy') ?? '';
+    t.deepEqual(guard({ ...request, url: ends } as AccessRequest, vhost()), {
       until: end,
+      marks: [markOf('policy', policy)],
     });
     // where it is not enabled it has no say
     const off = vhost({ ...CONFIG, signedPolicy: { ...SIGNING, enables: {} } });

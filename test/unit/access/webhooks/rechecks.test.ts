@@ -30,6 +30,7 @@ function open(intervals: Record<string, number> = { default: INTERVAL_MS }) {
         const fail = (): void => reject(new ControlServerError('it is away', false));
         calls.push({ id: url, answer: (given) => resolve({ ...ALLOWED, ...given }), fail });
       }),
+    onFault: (error) => void events.push(error.message),
     faults: { count: (fault) => void events.push(fault) },
   });
   const watch = (id: string, more: object = {}): void =>

@@ -41,6 +41,32 @@ test('every combination of terms is read as it was written', (t) => {
         }
 });
 
+test('a token that is revoked is refused, and a player that was admitted before is told apart', (t) => {
+  const revoked = { version: 1, marks: '' };
+  const source = {
+    get version() {
+      return revoked.version;
+    },
+    revokes: (marks: readonly string[]) => marks.includes(revoked.marks),
+    count: () => {},
+  };
+  const tokens = new SessionTokens([KEY], 's', source);
+  const marks = ['AAAAAAAAAAA', 'BBBBBBBBBBA'];
+  const token = tokens.issue('me', { ...BOUND, marks }, 7);
+  t.deepEqual(tokens.verify(token)?.marks, marks);
+  t.deepEqual(tokens.verify(token)?.openings, BOUND.openings);
+  const player = { token, checked: tokens.version };
+  revoked.marks = 'BBBBBBBBBBA';
+  t.false(tokens.isRevoked(player), 'nobody has said that there is news');
+  revoked.version = 2;
+  t.true(tokens.isRevoked(player));
+  t.is(tokens.verify(token), undefined);
+  revoked.marks = 'CCCCCCCCCCA';
+  t.is(tokens.verify(token)?.id, 'me');
+  const unmarked = tokens.issue('other', FREE, 7);
+  t.is(tokens.verify(unmarked)?.marks, undefined);
+});
+
 test('the bytes of a token: flags, times, virtual host, openings, id', (t) => {
   const claims = (terms: SessionTerms) =>
     Buffer.from(new SessionTokens([KEY], 's').issue('me', terms, 0x0102), 'base64url')

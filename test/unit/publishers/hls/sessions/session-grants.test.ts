@@ -18,24 +18,37 @@ test('a grant beyond the number of sessions ends at once, and its session does n
   t.notThrows(() => grants.hold('s1', grant('again'), 0), 'sessions that are held may get more');
 });
 
-test('a session is revoked with any of its grants, and not with one that has ended', (t) => {
+test('a revoked grant ends alone, and the session with the last one', (t) => {
   const ends: string[] = [];
-  const revoked: string[] = [];
-  const grants: SessionGrants = new SessionGrants(new RecentSet<string>(10), (id, reason) => {
-    revoked.push(`${id}: ${reason}`);
-    grants.end(id, reason);
-  });
+  const over: string[] = [];
+  const grants = new SessionGrants(new RecentSet<string>(10), (id) => over.push(id));
   const [gone, one, other] = ['gone', 'one', 'other'].map(
     (id) => new Grant({ openings: [{ id, vhost: 'default' }] }, notedSessions(ends)),
   ) as [Grant, Grant, Grant];
-  grants.hold('before', gone as never, 0);
+  const isOver = (id: string): boolean => grants.isOver('viewer', [{ id, vhost: 'default' }]);
+  grants.hold('before', gone, 0);
   grants.end('before', 'it left');
-  grants.hold('viewer', one as never, 0);
-  grants.hold('viewer', other as never, 0);
+  grants.hold('viewer', one, 0);
+  grants.hold('viewer', other, 0);
   gone.revoke('not paid');
   one.revoke('not paid');
+  t.deepEqual([isOver('one'), isOver('other'), over], [true, false, []]);
   other.revoke('not paid');
-  t.deepEqual(revoked, ['viewer: not paid']);
+  t.deepEqual([isOver('other'), over], [true, ['viewer']]);
   t.deepEqual(ends, ['it left', 'not paid', 'not paid']);
-  t.is(grants.stateOf('viewer', [{ id: 'one', vhost: 'default' }]), 'ended');
+});
+
+test('a grant that was replaced is not over, and one whose end was set earlier is, then', (t) => {
+  const grants = new SessionGrants(new RecentSet<string>(100), () => {});
+  const all = Array.from(
+    { length: 10 },
+    (_, n) => new Grant({ openings: [{ id: `o${n}`, vhost: 'default' }] }, notedSessions([])),
+  );
+  for (const grant of all) grants.hold('viewer', grant, 0);
+  t.false(grants.isOver('viewer', [{ id: 'o0', vhost: 'default' }]), 'players that began with it play on');
+  all[9]?.relimit(1000);
+  grants.endOver('viewer', 999);
+  t.false(grants.isOver('viewer', [{ id: 'o9', vhost: 'default' }]));
+  grants.endOver('viewer', 1000);
+  t.true(grants.isOver('viewer', [{ id: 'o9', vhost: 'default' }]));
 });
