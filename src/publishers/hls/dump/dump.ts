@@ -1,7 +1,7 @@
 import { mkdir, open, readFile, realpath, stat, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Logger } from '../../../log/log.ts';
-import { diskCalls } from '../../../core/disk-calls.ts';
+import { diskCalls, DiskHangs } from '../../../core/disk-calls.ts';
 import { Disks, type Disk } from '../../../core/disks.ts';
 import { unless } from '../../../lib/files/unless.ts';
 import { within } from '../../../lib/within.ts';
@@ -131,11 +131,17 @@ export class Dump {
     return { outputPath, ...(infoFile !== undefined && { infoFile }) };
   }
 
-  /** Writes the past and the window, then follows the stream. @throws DumpError, errors of the system; the dump has ended then */
+  /** Writes the past and the window, then follows the stream. @throws DumpError, DiskHangs, errors of the system; the dump has ended then */
   async start(): Promise<void> {
     const { outputPath, template, watch, past } = this.#options;
+    const calls = diskCalls.of(`dumps of ${template}`, outputPath);
+    let making: Promise<unknown> = Promise.resolve();
     try {
-      const { folder, dev } = await diskCalls.of(`dumps of ${template}`, outputPath).take(() => this.#make());
+      const { folder, dev } = await calls.unlessHanging(() => {
+        const made = calls.take(() => this.#make());
+        making = made;
+        return made;
+      });
       await this.#reserve(folder);
       if (this.#ending !== undefined) throw new DumpError('it was stopped');
       this.#disk = disks.open(`device ${dev}`, undefined, outputPath);
@@ -149,9 +155,17 @@ export class Dump {
       this.#fail(error as Error);
       await this.end();
       this.#release();
-      if (this.#infoFile !== undefined) await unlink(this.#infoFile.path).catch(unless('ENOENT'));
+      const removed = making.catch(() => undefined).then(() => this.#removeInfo());
+      // the disk may answer later, or never
+      if (error instanceof DiskHangs) void removed.catch(() => undefined);
+      else await removed;
       throw error;
     }
+  }
+
+  /** @throws errors of the system */
+  async #removeInfo(): Promise<void> {
+    if (this.#infoFile !== undefined) await unlink(this.#infoFile.path).catch(unless('ENOENT'));
   }
 
   /** Makes the info file and the folder. @returns the folder with links resolved @throws as `start` */

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { DiskHangs, ifItHangs } from '../../../core/disk-calls.ts';
 import type { Disk } from '../../../core/disks.ts';
-import { kilnError } from '../../../errors.ts';
+import { KilnError, kilnError } from '../../../errors.ts';
 import type { FaultLog, Logger } from '../../../log/log.ts';
 import type { ChunklistForm } from '../../../packaging/playlist.ts';
 import type { PastCounts } from '../answer/counts.ts';
@@ -80,7 +80,7 @@ export class Rewind implements Follower {
   /** Since when such nodes are away, by the monotonic clock. */
   readonly #awaySince = new Map<Holder, number>();
   /** Segments that are being read, by name. */
-  readonly #reading = new Map<string, Promise<readonly Buffer[] | undefined>>();
+  readonly #reading = new Map<string, Promise<readonly Buffer[] | 'late' | undefined>>();
   /** Complete segments that are not on the disk yet, by name. */
   readonly #unwritten = new Map<string, FollowedSegment>();
   /** Files that have left their playlist, oldest first, and until when they are kept, by the monotonic clock. */
@@ -479,7 +479,8 @@ export class Rewind implements Follower {
 
   async #withBody(shelf: Shelf, msn: number): Promise<FollowedSegment> {
     const { init, ...segment } = shelf.past.segment(msn, shelf.nameOf(msn));
-    const body = segment.gap ? undefined : await this.#read(shelf, msn);
+    const read = segment.gap ? undefined : await this.#read(shelf, msn);
+    const body = read === 'late' ? undefined : read;
     const [data] = this.#inits.get(init?.name ?? '')?.body ?? [];
     return {
       ...{ ...segment, list: shelf.name, gap: body === undefined, bytes: 0, body: () => body ?? [] },
@@ -488,18 +489,19 @@ export class Rewind implements Follower {
     };
   }
 
-  /** Reads a segment for players. @throws fileNotFound */
+  /** Reads a segment for players. @throws fileNotFound; playlistOverdue where the disk, or the node that has it, does not answer */
   async #readForPlayers(shelf: Shelf, msn: number): Promise<readonly Buffer[]> {
     const name = shelf.nameOf(msn);
     const isWritten = !this.#unwritten.has(name);
     const body = await this.#read(shelf, msn);
+    if (body === 'late') throw kilnError('playlistOverdue');
     if (body === undefined) throw kilnError('fileNotFound');
     if (isWritten) this.#options.cache.put(this, name, { kind: 'segment', type: typeOf(name), body });
     return body;
   }
 
-  /** Reads a segment, once for all that ask at the time; undefined where it is not to be had. Never rejects. */
-  #read(shelf: Shelf, msn: number): Promise<readonly Buffer[] | undefined> {
+  /** Reads a segment, once for all that ask at the time; undefined where it is not to be had, `late` where there is no answer. Never rejects. */
+  #read(shelf: Shelf, msn: number): Promise<readonly Buffer[] | 'late' | undefined> {
     const name = shelf.nameOf(msn);
     const under = this.#reading.get(name);
     if (under !== undefined) return under;
@@ -508,7 +510,7 @@ export class Rewind implements Follower {
     return reading;
   }
 
-  async #readAnew(shelf: Shelf, msn: number, name: string): Promise<readonly Buffer[] | undefined> {
+  async #readAnew(shelf: Shelf, msn: number, name: string): Promise<readonly Buffer[] | 'late' | undefined> {
     const { node } = this.#elsewhere.find(({ list, from, to }) => list === shelf.name && from <= msn && msn < to) ?? {};
     try {
       const waiting = this.#unwritten.get(name);
@@ -518,7 +520,7 @@ export class Rewind implements Follower {
       // another node, or a disk that has failed, may be there again soon
       if (isGone(error)) this.#lose(shelf, msn, (error as Error).message);
       else this.#fault(error);
-      return undefined;
+      return error instanceof DiskHangs || (error instanceof KilnError && error.status === 503) ? 'late' : undefined;
     }
   }
 

@@ -14,6 +14,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { DiskCalls } from '../../../../../src/core/disk-calls.ts';
+import { kilnError } from '../../../../../src/errors.ts';
 import { Disks } from '../../../../../src/core/disks.ts';
 import { createLogger, FaultLog } from '../../../../../src/log/log.ts';
 import { PastCounts } from '../../../../../src/publishers/hls/answer/counts.ts';
@@ -758,4 +759,22 @@ test('a disk that hangs at the beginning of a stream has no past, and nothing wa
   t.deepEqual([listed(another.rewind, 1), reads], [[], 1]);
   another.rewind.segment(segment(1));
   t.is(await mediaOf(another.rewind, nameOf(1)), 'media of 1');
+});
+
+test('a segment on a disk that hangs is answered with 503, so that players ask again', async (t) => {
+  const { disk, call, end } = hanging(t);
+  const files = new RunFiles(await temporary(t));
+  const { rewind, written } = await open(t, files.folder, { files, disk });
+  rewind.segment(segment(0));
+  await written();
+  const read = files.read.bind(files);
+  files.read = call;
+  const asked = () => mediaOf(rewind, nameOf(0));
+  await t.throwsAsync(asked, { message: kilnError('playlistOverdue').message });
+  t.true(disk.hangs);
+  await t.throwsAsync(asked, { message: kilnError('playlistOverdue').message });
+  files.read = read;
+  end();
+  await until('the disk answers', () => !disk.hangs);
+  t.is(await asked(), 'media of 0');
 });

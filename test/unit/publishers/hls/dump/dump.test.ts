@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import HLS from 'hls-parser';
 import { pino } from 'pino';
+import { diskCalls } from '../../../../../src/core/disk-calls.ts';
 import { Dump, isDumping } from '../../../../../src/publishers/hls/dump/dump.ts';
 import { RecordedIndex } from '../../../../../src/recording/finished/recorded-index.ts';
 import type { FollowedSegment, Follower } from '../../../../../src/publishers/hls/answer/segment-followers.ts';
@@ -12,6 +13,7 @@ import { openLlhls, type LlhlsSetup } from '../../../../support/hls/llhls.ts';
 import { MemoryCluster } from '../../../../support/memory-cluster/cluster.ts';
 import { audioTrack, AVC_HIGH, dataTrack, eventPacket, videoTrack } from '../../../../support/media/packets.ts';
 import { openRecordings } from '../../../../support/recording/finished.ts';
+import { stayAwake } from '../../../../support/time/stay-awake.ts';
 import { until } from '../../../../support/time/until.ts';
 
 const LLHLS = { segmentDuration: 2, segmentCount: 3, chunkDuration: 0.5 };
@@ -27,8 +29,7 @@ async function live(t: ExecutionContext, setup: LlhlsSetup = {}) {
   const folder = await place(t);
   const server = await openLlhls(t, { ...setup, llhls: { ...LLHLS, ...setup.llhls } });
   const { input, output } = server.goLive(TRACKS);
-  const stream = server.publisher.live(server.application, 'stream');
-  if (stream === undefined) throw new Error('the stream is not served');
+  const stream = await until('the stream is packaged', () => server.publisher.live(server.application, 'stream'));
   const request = { id: 'd', outputPath: join(folder, 'vod'), playlist: [] };
   const { dumps } = stream;
   // a stop is answered after five seconds, though a slow disk may need more
@@ -376,6 +377,20 @@ test('a dump that is not possible is rejected, and leaves no files', async (t) =
   t.deepEqual(await stop(), []);
   await dumps.start({ ...request, id: 'first', outputPath: join(folder, 'link') });
   t.deepEqual(await stop('first'), ['first']);
+});
+
+test('a dump to a disk that hangs is rejected, and leaves no info file when the disk answers again', async (t) => {
+  stayAwake(t);
+  const { dumps, folder, request } = await live(t);
+  const infoFile = join(folder, 'info.xml');
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const calls = diskCalls.of(`dumps of ${request.outputPath}`);
+  for (let call = 0; call < 2; call++) void calls.take(() => promise);
+  await t.throwsAsync(dumps.start({ ...request, infoFile }), { message: /the disk does not answer/ });
+  resolve();
+  // the second call begins after that of the dump
+  for (let call = 0; call < 2; call++) await calls.take(async () => undefined);
+  await until('the info file is removed', async () => !(await readdir(folder)).includes('info.xml'));
 });
 
 test('a server that stops completes its dumps', async (t) => {
