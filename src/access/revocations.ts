@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { hash, randomUUID } from 'node:crypto';
 import { isIP } from 'node:net';
 import { Type, type Static } from 'typebox';
 import Value from 'typebox/value';
@@ -73,8 +73,7 @@ type Field = 'jti' | 'sub' | 'kid' | 'policy' | 'address';
 /** Stands for a text by which sessions are found: a short hash, which the session tokens of HLS carry on to other nodes. */
 export function markOf(field: Field, value: string): string {
   const known = field === 'address' && isIP(value) !== 0 ? canonicalAddress(value) : value;
-  const hash = createHash('sha256').update(`${field}\n${known}`).digest();
-  return hash.subarray(0, MARK_BYTES).toString('base64url');
+  return hash('sha256', `${field}\n${known}`, 'buffer').subarray(0, MARK_BYTES).toString('base64url');
 }
 
 /** A revocation of the present. */
