@@ -9,12 +9,17 @@ export function publicUrlOf({ info: { publicUrl } }: NodeRow): string | undefine
 }
 
 /**
- * Tests whether viewers of a module may be sent to a node: it has room and a public URL.
+ * Tests whether viewers of a module reach a node by its public URL.
  * @param isSecure whether they come over TLS: browsers go from https to https alone
  */
-export function takesViewers(row: NodeRow, module: SentModule, isSecure: boolean): boolean {
+export function isReached(row: NodeRow, module: SentModule, isSecure: boolean): boolean {
   const { addresses } = row.info;
   const serves = typeof addresses === 'object' && addresses !== null && module in addresses;
   const url = publicUrlOf(row);
-  return hasRoom(row) && serves && url !== undefined && (!isSecure || url.startsWith('https:'));
+  return serves && url !== undefined && (!isSecure || url.startsWith('https:'));
+}
+
+/** Tests whether viewers of a module may be sent to a node: it has room, and is reached. Parameters as of `isReached`. */
+export function takesViewers(row: NodeRow, module: SentModule, isSecure: boolean): boolean {
+  return hasRoom(row) && isReached(row, module, isSecure);
 }

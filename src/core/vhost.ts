@@ -99,10 +99,15 @@ export class VirtualHost {
    * @throws applicationNotFound
    */
   demandConfig(name: string): ApplicationConfig {
-    const template = nameObjection(name) === undefined ? this.template : undefined;
-    const config = this.#applications.get(name)?.config ?? template;
+    const config = this.configOf(name);
     if (config === undefined) throw kilnError('applicationNotFound', this.name, name);
     return config;
+  }
+
+  /** Configuration as of `demandConfig`; undefined where there is no such application and none would be made. */
+  configOf(name: string): ApplicationConfig | undefined {
+    const template = nameObjection(name) === undefined ? this.template : undefined;
+    return this.#applications.get(name)?.config ?? template;
   }
 
   /**

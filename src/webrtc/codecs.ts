@@ -130,13 +130,18 @@ export function canBeRtx(payloadType: number): boolean {
   return AUTOMATIC.includes(payloadType);
 }
 
+/** Parameters of H.265 that say what a decoder can do, not what is sent (RFC 7798 section 7.1). They differ from device to device. */
+const CAPABILITIES: ReadonlySet<string> = new Set(['level-id', 'tier-flag']);
+
 /** Key of a codec; peers with equal keys can share a producer. */
 export function codecKey({ mimeType, payloadType, rtxPayloadType, parameters }: RtpCodec): string {
   return JSON.stringify([
     mimeType,
     payloadType,
     rtxPayloadType,
-    Object.entries(parameters).sort(([a], [b]) => (a < b ? -1 : 1)),
+    Object.entries(parameters)
+      .filter(([name]) => !CAPABILITIES.has(name))
+      .sort(([a], [b]) => (a < b ? -1 : 1)),
   ]);
 }
 

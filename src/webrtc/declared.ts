@@ -22,12 +22,16 @@ export function demandSame({ appData }: types.Producer, { mimeType }: RtpCodec):
   if (appData.mimeType !== mimeType) throw new Error(`a producer of ${String(appData.mimeType)} has no ${mimeType}`);
 }
 
-/** Gives the codec of a consumer's parameters its own name, for descriptions. */
-export function named(parameters: types.RtpParameters, { mimeType }: RtpCodec): types.RtpParameters {
+/** Gives the codec of a consumer's parameters its own name and the parameters that were agreed, for descriptions. */
+export function named(
+  parameters: types.RtpParameters,
+  { mimeType, parameters: agreed }: RtpCodec,
+): types.RtpParameters {
   const other = declared(mimeType);
   if (other === mimeType) return parameters;
   const codecs = parameters.codecs.map((codec) => {
-    return codec.mimeType === other ? { ...codec, mimeType: mimeType as types.RtpCodecParameters['mimeType'] } : codec;
+    if (codec.mimeType !== other) return codec;
+    return { ...codec, mimeType: mimeType as types.RtpCodecParameters['mimeType'], parameters: agreed };
   });
   return { ...parameters, codecs };
 }

@@ -120,8 +120,8 @@ export function codecNamed(mimeType: string): (typeof ROUTED)[number] | undefine
 export function rankForReceiving(codec: Codec, remote: RemoteCodec): number {
   const { clockRate, channels = 1 } = formatOf(codec);
   if (remote.clockRate !== clockRate || remote.channels !== channels) return Infinity;
-  // the stream itself has its profile
-  if (codec === 'H265') return isPlainH265(remote) ? 0 : Infinity;
+  // the stream itself has its profile; fewer viewers have it than any other codec
+  if (codec === 'H265') return isPlainH265(remote) ? 2 : Infinity;
   if (codec !== 'H264') return rank(codec, remote);
   // all profiles are equal; packets of single NAL units need no mode
   return remote.parameters['packetization-mode'] === 2

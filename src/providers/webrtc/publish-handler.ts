@@ -28,7 +28,7 @@ export class PublishHandler implements SignallingHandler {
   }
 
   settings(hostName: string, app: string): ModuleSettings | undefined {
-    return this.#registry.resolve(hostName)?.applications.get(app)?.config.providers.webrtc;
+    return this.#registry.resolve(hostName)?.configOf(app)?.providers.webrtc;
   }
 
   /** @throws the errors of PublishSessions.open(), sdpMalformed, notAcceptable, mediaUnavailable */

@@ -154,6 +154,7 @@ export class PlaylistPublisher {
       registry,
       access,
       tokens,
+      owner: (application: Application, name: string) => directory.known(application, name)?.owner.id,
       redirected: new Redirected(registry, tokens),
       redirects,
       pathways: new Pathways(cluster, form.module),

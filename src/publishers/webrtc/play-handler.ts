@@ -31,7 +31,7 @@ export class PlayHandler implements SignallingHandler {
   }
 
   settings(hostName: string, app: string): ModuleSettings | undefined {
-    return this.#registry.resolve(hostName)?.applications.get(app)?.config.publishers.webrtc;
+    return this.#registry.resolve(hostName)?.configOf(app)?.publishers.webrtc;
   }
 
   /** @throws errors of PlaySessions, sdpMalformed, nothingPlayable, mediaUnavailable */

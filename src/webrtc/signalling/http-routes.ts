@@ -143,11 +143,10 @@ export function httpRoutes({
       return sdp;
     };
 
-    /** Answers a client that looks for an endpoint, which has no representation (RFC 9725 section 4.1). */
+    /** Answers a client that looks for an endpoint, which has no representation (RFC 9725 section 4.1), and learns no names. */
     const discover = async (request: FastifyRequest, reply: FastifyReply): Promise<string> => {
       const peer = arriving(request);
       if (handlerOf(handlers, peer) === undefined) throw unavailable(directionAt(handlers, peer));
-      if (settingsOf(peer) === undefined) throw kilnError('applicationNotFound', peer.hostName, peer.app);
       reply.type(SDP_TYPE).headers({ 'accept-post': SDP_TYPE, 'accept-patch': FRAGMENT_TYPE, allow: ENDPOINT_METHODS });
       return '';
     };

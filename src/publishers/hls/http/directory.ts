@@ -24,6 +24,8 @@ export interface Directory {
     name: string,
     query: URLSearchParams | undefined,
   ): PlayedStream | undefined | Promise<PlayedStream | undefined>;
+  /** Id of the node that has a stream, where that is known. */
+  owner(application: Application, name: string): string | undefined;
   tokens(application: Application, name: string): SessionTokens;
   readonly redirected: Redirected;
   readonly redirects: Redirects;

@@ -3,8 +3,8 @@ import type { Registry } from '../../../core/registry.ts';
 import { BoundedMap } from '../../../lib/bounded-map.ts';
 import { namesVhost, vhostOf, type SessionTokens } from '../answer/token.ts';
 
-/** Remembered tokens that were verified; the oldest are forgotten first. */
-const MAX_KNOWN = 10_000;
+/** Remembered tokens that were verified, of as many players as one stream counts; the oldest are forgotten first. */
+const MAX_KNOWN = 50_000;
 
 /** Finds the applications of players that a guard redirected to another virtual host, which their tokens name. */
 export class Redirected {

@@ -29,12 +29,16 @@ export function steeringFor(
   request: Request,
 ): string | undefined {
   const asked = askedHost(request);
+  const { authorization, cookie, origin } = request.headers;
   const isOffered =
+    // a page that sends these may not send them to another host
+    authorization === undefined &&
+    cookie === undefined &&
     form.config(application)?.originMode === false &&
     Buffer.byteLength(application.vhost.name) <= MAX_TEXT_BYTES &&
     asked !== undefined &&
     pathways.areOffered(asked) &&
-    crossDomains.goElsewhere(application, request.headers.origin);
+    crossDomains.goElsewhere(application, origin);
   return isOffered ? `${MANIFEST}?${form.inTs ? 'format=ts&' : ''}playlist=${encodeURIComponent(playlist)}` : undefined;
 }
 
@@ -61,9 +65,17 @@ export function serveManifest(
         ? undefined
         : played.stream.template(playlist, undefined, goneSignal(exchange.response));
     return after(template, (found) => {
+      // the player may have one of the nodes that only its URIs lead to
+      if (playlist && found === undefined) throw kilnError('streamInterrupted');
       const children = found?.uris(token, handedOn(ownQuery(query)), streamPath(application.name, name));
       const current = values.get('_HLS_pathway') ?? undefined;
-      const ways = directory.pathways.of({ ...asked, session: session?.id ?? request.ip, current });
+      const ways = directory.pathways.of({
+        ...asked,
+        stream: `${application.internalName}/${name}`,
+        owner: directory.owner(application, name),
+        session: session?.id ?? request.ip,
+        current,
+      });
       const body = Buffer.from(JSON.stringify(steeringManifest(ways, asked.origin, children)));
       directory.counts.answered('other', 200);
       respond(exchange, { status: 200, headers: { 'content-type': MANIFEST_TYPE }, body: [body] });

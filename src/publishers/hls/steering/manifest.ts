@@ -3,8 +3,8 @@ import { REQUESTED, type Pathway } from './pathways.ts';
 
 /** Name of steering manifests, below the path of their stream. */
 export const MANIFEST = 'steering.json';
-/** Seconds after which a player asks again: nodes that drain keep their viewers for as long by default. */
-const TTL = 30;
+/** Seconds after which a player asks again: half the time for which a draining node keeps its viewers by default. */
+const TTL = 15;
 
 /** Steering manifest (RFC 8216bis section 7.1), with the pathways that the master playlist does not have. */
 export interface SteeringManifest {

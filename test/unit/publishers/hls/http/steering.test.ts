@@ -1,4 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
+import { signUrl } from '../../../../../src/access/policy/sign.ts';
 import { feeder, openLlhlsNode, untilKnown } from '../../../../support/hls/llhls-nodes.ts';
 import type { LlhlsSetup } from '../../../../support/hls/llhls.ts';
 import { urisOf } from '../../../../support/hls/playlist-uris.ts';
@@ -35,7 +36,7 @@ async function start(t: ExecutionContext, setup: LlhlsSetup = {}, urls = ['http:
   await untilKnown(b, a);
   const get = (node: typeof a, url: string, headers: Record<string, string> = {}) =>
     node.get(url, { host: HOST, ...headers });
-  const manifestOf = async (node: typeof a, master = MASTER, headers = {}) => {
+  const manifestOf = async (node: typeof a, master = MASTER, headers: Record<string, string> = {}) => {
     const { body } = await get(node, master, headers);
     const [, uri = ''] = /#EXT-X-CONTENT-STEERING:SERVER-URI="([^"]*)"/.exec(body) ?? [];
     return { master: body, uri: new URL(uri, `http://${HOST}${master}`) };
@@ -64,7 +65,7 @@ test('each node answers with pathways whose URIs lead to what the master playlis
     t.is(answer.headers['cache-control'], 'no-cache, no-store');
     t.is(answer.headers['access-control-allow-origin'], '*');
     const { VERSION, TTL, ...manifest } = answer.json();
-    t.deepEqual([VERSION, TTL], [1, 30]);
+    t.deepEqual([VERSION, TTL], [1, 15]);
     t.deepEqual(manifest['PATHWAY-PRIORITY'].toSorted(), ['.', 'a', 'b']);
     t.is(manifest['PATHWAY-PRIORITY'].at(-1), '.');
     const clones = new Map<string, Record<string, Record<string, string>>>(
@@ -89,15 +90,16 @@ test('each node answers with pathways whose URIs lead to what the master playlis
   }
 });
 
-test('a player keeps its pathway, and leaves a node without room', async (t) => {
+test('a player keeps its pathway, also when its node is full: others do not get that one', async (t) => {
   const { a, b, get, manifestOf } = await start(t);
   const { uri } = await manifestOf(a);
   const order = async (current: string): Promise<string[]> =>
     (await get(b, `${uri.pathname}${uri.search}&_HLS_pathway=${current}`)).json()['PATHWAY-PRIORITY'];
   for (const id of ['a', 'b']) t.is((await order(id))[0], id);
-  b.cluster.describe({ load: 1, full: true, info: { addresses: { llhls: [] }, publicUrl: 'http://b.example:81' } });
-  await until('it is known', async () => (await order('b'))[0] !== 'b');
-  t.deepEqual(await order('b'), ['a', '.']);
+  b.cluster.describe({ load: 1, full: true, info: { ...MODULES, publicUrl: 'http://b.example:81' } });
+  await until('it is known', async () => !(await order('a')).includes('b'));
+  t.deepEqual(await order('a'), ['a', '.']);
+  t.deepEqual(await order('b'), ['b', 'a', '.']);
 });
 
 test('HLS with MPEG-TS has manifests of its own', async (t) => {
@@ -127,6 +129,8 @@ test('masters have no manifest where players have no choice, or may not go elsew
   t.false(await tagged({ llhls: { originMode: true } }));
   t.false(await tagged({ llhls: { crossDomains: { url: [] } } }));
   t.false(await tagged({}, undefined, { origin: 'https://page.example' }), 'from https to https alone');
+  t.false(await tagged({}, undefined, { authorization: 'Bearer x' }));
+  t.false(await tagged({}, undefined, { cookie: 'a=b' }));
   const page = { llhls: { crossDomains: { url: ['http://page.example'] } } };
   t.true(await tagged(page, undefined, { origin: 'http://page.example' }));
   t.false(await tagged(page, undefined, {}));
@@ -161,8 +165,22 @@ test('requests for manifests are answered or refused clearly', async (t) => {
 });
 
 test('guarded streams have manifests for admitted players', async (t) => {
-  const signing = { policyQueryKeyName: 'policy', signatureQueryKeyName: 'signature', secretKey: 'secret' };
-  const vhost = { signedPolicy: { ...signing, enables: { publishers: 'llhls' } } };
-  const { b, get } = await start(t, { vhost });
+  const signing = {
+    ...{ policyQueryKeyName: 'policy', signatureQueryKeyName: 'signature', secretKey: 'secret' },
+    algorithm: 'sha1',
+  } as const;
+  const { algorithm: _, ...names } = signing;
+  const { a, b, get, manifestOf } = await start(t, {
+    vhost: { signedPolicy: { ...names, enables: { publishers: 'llhls' } } },
+  });
   t.is((await get(b, '/app/stream/steering.json')).statusCode, 401);
+  const origin = `http://${HOST}:80`;
+  const signed = signUrl(`${origin}${MASTER}`, { url_expire: Date.now() + 60_000 }, signing).slice(origin.length);
+  const { master, uri } = await manifestOf(a, signed, { host: `${HOST}:80` });
+  t.regex(master, /STEERING/);
+  const manifest = (await get(b, uri.pathname + uri.search)).json();
+  t.is(manifest['PATHWAY-PRIORITY'].length, 3);
+  const [list] = Object.values<string>(manifest['PATHWAY-CLONES'][0]['URI-REPLACEMENT']['PER-VARIANT-URIS']);
+  const { host, pathname, search } = new URL(list ?? '');
+  t.is((await get(b, pathname + search, { host })).statusCode, 200);
 });
