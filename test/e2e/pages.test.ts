@@ -118,7 +118,7 @@ async function open(t: ExecutionContext, { vhost, width = 1000 }: { vhost?: Vhos
   const { live } = await aloneWith(registry);
   const app = fastify();
   await app.register(pagesRoutes({ registry, live, serves: ['llhls', 'webrtc'] }));
-  const answers = { playlist: 200, whep: 404 };
+  const answers = { playlist: 200, whep: 409 };
   app.get<{ Params: { stream: string; file: string } }>('/:app/:stream/:file', async ({ params }, reply) => {
     if (answers.playlist !== 200) return reply.code(answers.playlist).send('');
     reply.type(params.file.endsWith('.m3u8') ? 'application/vnd.apple.mpegurl' : 'video/mp4');

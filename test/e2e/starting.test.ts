@@ -53,7 +53,8 @@ test('viewers of every protocol that come while encoders start are held, and get
     whep: fetch(kiln.httpUrl(`/app/${stream}?direction=whep`), SDP),
   });
   // asked again below, where nobody is to be held for longer than the server does
-  for (const [name, answer] of Object.entries(ask('nothing'))) t.is((await answer).status, 404, name);
+  for (const [name, answer] of Object.entries(ask('nothing')))
+    t.is((await answer).status, name === 'whep' ? 409 : 404, name);
   const edge = await rawOvt(t, kiln.ports.ovt as number);
   const signalling = await SignallingClient.open(kiln.httpUrl('/app/live').replace('http', 'ws'));
   t.teardown(() => signalling.socket.terminate());
@@ -69,7 +70,7 @@ test('viewers of every protocol that come while encoders start are held, and get
   );
   t.deepEqual(
     refused,
-    Array.from({ length: 4 }, () => [404, 0]),
+    [404, 404, 404, 409].map((status) => [status, 0]),
     'what does not exist is refused at once',
   );
   t.deepEqual(settled, []);
