@@ -29,7 +29,7 @@ test('ffmpeg publishes over two bonded links, and the stream goes on without los
     const { body } = await kiln.api<StreamSummary[]>('/v1/cluster/streams?stream=bonded');
     return body.response[0]?.srt?.in;
   };
-  await until('both links carry media, and both are told of it', () =>
+  await until('both links carry media and get acknowledgements', () =>
     sender.links.every(({ acknowledged }) => acknowledged >= 20),
   );
   sender.cut(0);

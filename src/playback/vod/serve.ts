@@ -9,6 +9,7 @@ import { childPrefix } from '../../publishers/hls/answer/names.ts';
 import type { Redirected } from '../../publishers/hls/http/redirected.ts';
 import { respond } from '../../publishers/hls/http/respond.ts';
 import { sendText } from '../../publishers/hls/http/send.ts';
+import { termsOf } from '../../publishers/hls/answer/token.ts';
 import { readClip, type Clip } from '../query.ts';
 import {
   admit,
@@ -65,13 +66,7 @@ export async function serveMaster(services: VodServices, request: PlaybackReques
     // what cannot be played begins no session
     await services.lookups.during(viewer.client.realAddress, () => vods.media(owner, stream, clip, viewer.signal));
     const vhost = owner.vhost === here ? undefined : owner.vhost.name;
-    const terms = {
-      until: grant.until,
-      guarded,
-      vhost,
-      openings: grant.openings,
-      ...(guarded && { marks: grant.marks }),
-    };
+    const terms = termsOf(grant, guarded, vhost);
     const name = nameOf(clip);
     const token = plays ? sessions.begin(owner, `${stream}/${name}`, sessionId(query), terms, grant) : '-';
     // a player that a guard redirected to another stream asks for its children there

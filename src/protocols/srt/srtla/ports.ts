@@ -75,7 +75,13 @@ async function openPath({ address, port }: SrtAddress, received: (data: Buffer) 
   socket.on('error', () => {});
   socket.on('message', received);
   // from here on no other process is heard
-  await new Promise<void>((resolve) => socket.connect(port, address, resolve));
+  await new Promise<void>((resolve, reject) =>
+    socket.connect(port, address, (error?: Error) => {
+      if (error === undefined) return resolve();
+      socket.close();
+      reject(error);
+    }),
+  );
   let closed = false;
   return {
     local: { address: canonicalAddress(socket.address().address), port: socket.address().port },

@@ -16,6 +16,18 @@ export interface SessionTerms {
   readonly marks?: readonly string[] | undefined;
 }
 
+/**
+ * Terms of a player that was admitted. Without access control its token has no marks: other nodes do not check it.
+ * @param vhost as of `SessionTerms`
+ */
+export function termsOf(
+  { until, openings, marks }: Pick<SessionTerms, 'until' | 'openings' | 'marks'>,
+  guarded: boolean,
+  vhost: string | undefined,
+): SessionTerms {
+  return { until, guarded, vhost, openings, ...(guarded && { marks }) };
+}
+
 /** Revocations by an operator, for the stream of the tokens. */
 export interface RevokedTokens {
   /** Grows with each change. */

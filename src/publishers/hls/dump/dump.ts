@@ -135,7 +135,7 @@ export class Dump {
   async start(): Promise<void> {
     const { outputPath, template, watch, past } = this.#options;
     const calls = diskCalls.of(`dumps of ${template}`, outputPath);
-    let making: Promise<unknown> = Promise.resolve();
+    let making: Promise<unknown> | undefined;
     try {
       const { folder, dev } = await calls.unlessHanging(() => {
         const made = calls.take(() => this.#make());
@@ -155,10 +155,10 @@ export class Dump {
       this.#fail(error as Error);
       await this.end();
       this.#release();
-      const removed = making.catch(() => undefined).then(() => this.#removeInfo());
-      // the disk may answer later, or never
-      if (error instanceof DiskHangs) void removed.catch(() => undefined);
-      else await removed;
+      // a disk that hangs may answer later, or never
+      if (error instanceof DiskHangs)
+        void making?.finally(() => this.#removeInfo()).catch((late: Error) => this.#warn(late));
+      else await this.#removeInfo();
       throw error;
     }
   }
@@ -363,13 +363,15 @@ export class Dump {
 
   /** Writes the playlists and the status after a failure, if the disk allows it. */
   async #giveUp(): Promise<void> {
-    const { log } = this.#options;
-    log.error({ event: 'dump.failed', reason: this.#failure?.message }, 'the HLS dump has failed');
+    this.#options.log.error({ event: 'dump.failed', reason: this.#failure?.message }, 'the HLS dump has failed');
     this.#info.status = 'Error';
-    const warn = ({ message: reason }: Error): void => log.warn({ reason }, 'a file of the HLS dump stays as it was');
-    await this.#inTurn(() => this.#flush(true)).catch(warn);
-    await this.#inTurn(async () => this.#infoFile?.update(true)).catch(warn);
+    await this.#inTurn(() => this.#flush(true)).catch((error: Error) => this.#warn(error));
+    await this.#inTurn(async () => this.#infoFile?.update(true)).catch((error: Error) => this.#warn(error));
     this.#release();
+  }
+
+  #warn({ message: reason }: Error): void {
+    this.#options.log.warn({ reason }, 'a file of the HLS dump stays as it was');
   }
 
   #detach(): void {

@@ -7,6 +7,7 @@ import { checkPresent } from '../../../access/request.ts';
 import type { Application } from '../../../core/application.ts';
 import { exchangeOf, type Exchange } from '../answer/exchange.ts';
 import { childPrefix } from '../answer/names.ts';
+import { termsOf } from '../answer/token.ts';
 import { holdNewOn } from '../blocking-reload/held-requests.ts';
 import type { HlsForm } from '../package/hls-form.ts';
 import { MANIFEST } from '../steering/manifest.ts';
@@ -137,13 +138,7 @@ async function serveMaster(
     // the host of a node may be that of no virtual host
     const isFound = application.vhost === here && steering === undefined;
     const vhost = isFound ? undefined : application.vhost.name;
-    const terms = {
-      until: grant.until,
-      guarded,
-      vhost,
-      openings: grant.openings,
-      ...(guarded && { marks: grant.marks }),
-    };
+    const terms = termsOf(grant, guarded, vhost);
     const rest = start === undefined ? searchWithoutToken : withoutStart(searchWithoutToken);
     const options = { file: playlist, query: rest, start, steering, plays, base, terms, grant, signal, since, hold };
     return played && { ...played, application, streamName, master: await played.viewers.master(options) };

@@ -59,14 +59,12 @@ export function serveManifest(
     if (played === undefined) throw kilnError('streamNotFound', `${application.internalName}/${name}`);
     const query = queryOf(request.url);
     const values = new URLSearchParams(query);
-    const playlist = session && values.get('playlist');
-    const template =
-      playlist === null || playlist === undefined
-        ? undefined
-        : played.stream.template(playlist, undefined, goneSignal(exchange.response));
+    const playlist = session === undefined ? '' : (values.get('playlist') ?? '');
+    const isNamed = playlist !== '';
+    const template = isNamed ? played.stream.template(playlist, undefined, goneSignal(exchange.response)) : undefined;
     return after(template, (found) => {
       // the player may have one of the nodes that only its URIs lead to
-      if (playlist && found === undefined) throw kilnError('streamInterrupted');
+      if (isNamed && found === undefined) throw kilnError('streamInterrupted');
       const children = found?.uris(token, handedOn(ownQuery(query)), streamPath(application.name, name));
       const current = values.get('_HLS_pathway') ?? undefined;
       const ways = directory.pathways.of({

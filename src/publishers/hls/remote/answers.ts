@@ -5,6 +5,7 @@ import type { WithBytes } from '../../../peers/peer-call.ts';
 import type { PeerCalls } from '../../../peers/peer-calls.ts';
 import type { HlsForm } from '../package/hls-form.ts';
 import type { Media, Viewer } from '../answer/played-stream.ts';
+import { termsOf } from '../answer/token.ts';
 import { holdFor } from '../blocking-reload/held-requests.ts';
 import type { OwnStream } from '../local/own-streams.ts';
 import type { PackagedStream } from '../local/packaged-stream.ts';
@@ -183,13 +184,7 @@ function master(
   const state = { run: stream.run, template: template.text };
   if (newcomer === undefined) return state;
   const { id, plays, guarded, vhost, grant } = newcomer;
-  const token = viewers.issue(id, {
-    until: grant.until,
-    openings: grant.openings,
-    guarded,
-    vhost,
-    ...(guarded && { marks: grant.marks }),
-  });
+  const token = viewers.issue(id, termsOf(grant, guarded, vhost));
   if (plays) viewers.beginAdopted(token, grant);
   return { ...state, token };
 }

@@ -52,8 +52,8 @@ export class Pathways {
 
   /** Tests whether a player has a choice, now or when other nodes have room again. */
   areOffered({ origin, isSecure }: AskedHost): boolean {
-    const known = this.#cluster.nodes().filter((row) => publicUrlOf(row) !== undefined);
-    return known.length > 1 && known.some((row) => isUsable(row, isSecure) && !isAsked(row, origin));
+    const reached = this.#cluster.nodes().filter((row) => isReached(row, this.#module, isSecure));
+    return reached.length > 1 && reached.some((row) => !isAsked(row, origin));
   }
 
   /**
@@ -87,10 +87,6 @@ function pathwayOf(row: NodeRow, origin: string): Pathway {
 function isAsked(row: NodeRow, origin: string): boolean {
   const { host } = new URL(publicUrlOf(row) ?? '');
   return host === new URL(origin).host;
-}
-
-function isUsable(row: NodeRow, isSecure: boolean): boolean {
-  return !isSecure || publicUrlOf(row)?.startsWith('https:') === true;
 }
 
 /** Rendezvous hashing by weight: of many sessions each of some nodes gets a share in proportion to the room that it has. */
